@@ -1,8 +1,10 @@
 //! What a validated kernel says of itself: bindings, workgroup, dims; and the rules that naga does not check.
 
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::back::pipeline_constants::process_overrides;
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{
-    AddressSpace, ArraySize, Expression, MathFunction, Module, ScalarKind, StorageAccess, TypeInner, VectorSize,
+    AddressSpace, ArraySize, Expression, MathFunction, Module, Override, ScalarKind, StorageAccess, TypeInner,
+    VectorSize,
 };
 
 use crate::expand::Expanded;
@@ -51,7 +53,7 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
         Precision::F32 => Capabilities::empty(),
         Precision::F64 => Capabilities::FLOAT64 | Capabilities::SHADER_INT64,
     };
-    Validator::new(ValidationFlags::all(), capabilities).validate(&module).map_err(|error| {
+    let info = Validator::new(ValidationFlags::all(), capabilities).validate(&module).map_err(|error| {
         let at = place(error.location(&source).map(|at| at.line_number));
         format!("{at}: {}\n{}", error.as_inner(), error.emit_to_string(&source))
     })?;
@@ -59,7 +61,21 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
         let at = place(Some(span.location(&source).line_number));
         format!("{at}: {function:?} is inexact, and worse in f64: use the functions of math.wgsl")
     })?;
-    interface(&module)
+    Ok(Reflection { workgroup_bytes: most_workgroup_bytes(&module, &info)?, ..interface(&module)? })
+}
+
+/// Workgroup memory at most: overridable constants that it depends on begin with their largest value.
+fn most_workgroup_bytes(module: &Module, info: &ModuleInfo) -> Result<u32, String> {
+    let is_given = |constant: &&Override| constant.init.is_none();
+    let given = module.overrides.iter().map(|(_, constant)| constant).filter(is_given);
+    let given = given.filter_map(|constant| Some((constant.name.clone()?, 0.0))).collect();
+    let (module, _) = process_overrides(module, info, None, &given).map_err(|error| error.to_string())?;
+    let own = module.global_variables.iter().filter(|(_, global)| global.space == AddressSpace::WorkGroup);
+    let bytes = own.map(|(_, global)| module.types[global.ty].inner.size(module.to_ctx())).sum();
+    if bytes > WORKGROUP_BYTES {
+        return Err(format!("{bytes} bytes of workgroup memory: {WORKGROUP_BYTES} are portable"));
+    }
+    Ok(bytes)
 }
 
 /// The built-in functions that adapters compute to 3 or 6 digits, or not at all in f64.
@@ -100,19 +116,18 @@ fn refuse_inexact_functions(module: &Module) -> Result<(), (MathFunction, naga::
     Ok(())
 }
 
-/// Bindings in order, the dims struct, the workgroup.
+/// Bindings in order, the dims struct, the workgroup; not its memory.
 fn interface(module: &Module) -> Result<Reflection, String> {
     let [entry] = module.entry_points.as_slice() else { return Err("wants exactly one entry point".into()) };
     if entry.name != "main" || entry.workgroup_size[1..] != [1, 1] {
         return Err("the entry point is `main`, its workgroup one-dimensional".into());
     }
     let mut storage = Vec::new();
-    let (mut dims, mut dims_bytes, mut workgroup_bytes) = (Vec::new(), 0, 0);
+    let (mut dims, mut dims_bytes) = (Vec::new(), 0);
     for (_, global) in module.global_variables.iter() {
         let name = global.name.clone().unwrap_or_default();
         let inner = &module.types[global.ty].inner;
         match global.space {
-            AddressSpace::WorkGroup => workgroup_bytes += inner.size(module.to_ctx()),
             AddressSpace::Uniform => {
                 if global.binding.is_none_or(|at| (at.group, at.binding) != (0, 0)) {
                     return Err(format!("`{name}`: the one uniform is dims, at group 0, binding 0"));
@@ -157,19 +172,17 @@ fn interface(module: &Module) -> Result<Reflection, String> {
     if dims.is_empty() || dims_bytes > 4 * DIMS_WORDS {
         return Err(format!("dims has {dims_bytes} bytes: it needs 4 to {}", 4 * DIMS_WORDS));
     }
-    if workgroup_bytes > WORKGROUP_BYTES {
-        return Err(format!("{workgroup_bytes} bytes of workgroup memory: {WORKGROUP_BYTES} are portable"));
-    }
     let mut constants = Vec::new();
     for (_, constant) in module.overrides.iter() {
         let name = constant.name.clone().unwrap_or_default();
-        let Some(leaf) = dims.iter().find(|(leaf, _)| *leaf == name) else {
-            return Err(format!("`{name}`: an overridable constant is one of dims"));
-        };
-        constants.push(leaf.clone());
+        match dims.iter().find(|(leaf, _)| *leaf == name) {
+            Some(leaf) => constants.push(leaf.clone()),
+            None if constant.init.is_some() => {}
+            None => return Err(format!("`{name}`: an overridable constant is one of dims, or computed from these")),
+        }
     }
     let bindings = storage.into_iter().map(|(_, binding)| binding).collect();
-    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], constants, dims_bytes, workgroup_bytes })
+    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], constants, dims_bytes, workgroup_bytes: 0 })
 }
 
 /// The u32 members of a struct and of the structs in it.

@@ -1,6 +1,6 @@
 // The contact problem of one island or lane with its Delassus operator written out, by a workgroup: the twin of dense.rs. The
 // importing kernel imports contact/local, contact/globalise and contact/steps, has a buffer `work` of reals, and says by
-// GROUP_WIDTH how many invocations its workgroup has. Functions that take `local` hold barriers: they are called from uniform
+// GROUP_WIDTH how many invocations its workgroup has, by MOST_ROWS how many rows a problem has at most. Functions that take `local` hold barriers: they are called from uniform
 // control flow.
 //
 // What rounds read and write again and again is held in workgroup memory: impulses, velocities, the step, and the matrix of the
@@ -41,22 +41,25 @@ struct Dense {
 
 // Where the vectors of a problem begin in `held`.
 const LAMBDA: u32 = 0u;
-const SIGMA: u32 = DEVICE_ROWS;
-const CENTRE: u32 = 2u * DEVICE_ROWS;
-const STEP: u32 = 3u * DEVICE_ROWS;
-const SLOPE: u32 = 4u * DEVICE_ROWS;
+override SIGMA: u32 = MOST_ROWS;
+override CENTRE: u32 = 2u * MOST_ROWS;
+override STEP: u32 = 3u * MOST_ROWS;
+override SLOPE: u32 = 4u * MOST_ROWS;
 // By the places of the live rows.
-const RHS: u32 = 5u * DEVICE_ROWS;
-var<workgroup> held: array<real, 6u * DEVICE_ROWS>;
+override RHS: u32 = 5u * MOST_ROWS;
+// Named: naga 30 takes no array whose length is an expression before another overridable constant.
+override HELD: u32 = 6u * MOST_ROWS;
+var<workgroup> held: array<real, HELD>;
 
 // Columns of a group.
 const GROUP: u32 = 4u;
-// The matrix of a step by rows of groups, where it fits; in single precision that of 44 rows.
-const NEAR: u32 = 8704u / (GROUP * REAL_BYTES);
+// The matrix of a step by rows of groups, where it fits; in single precision that of 28 rows. A GPU has the more workgroups at
+// work the less memory each takes: with room for 44 rows an H100 took 1.3 to 1.8 times as long over 32,768 worlds.
+const NEAR: u32 = 3264u / (GROUP * REAL_BYTES);
 var<workgroup> near: array<vec4<real>, NEAR>;
 
 // Rows that a step can change: first tangents of slots, second tangents, normals, single rows. How many slots and rows they are.
-var<workgroup> live: array<u32, DEVICE_ROWS>;
+var<workgroup> live: array<u32, MOST_ROWS>;
 var<workgroup> live_slots: u32;
 var<workgroup> live_count: u32;
 

@@ -17,6 +17,7 @@
 @group(0) @binding(7) var<storage, read_write> work: array<real>;
 
 const GROUP_WIDTH: u32 = ISLAND_WIDTH;
+const MOST_ROWS: u32 = DEVICE_ROWS;
 
 var<workgroup> skipped: u32;
 

@@ -23,6 +23,9 @@
 const GROUP_WIDTH: u32 = TILE;
 // Whether by Newton steps.
 override newton: u32;
+// Most rows of a lane's problem that is written out. No array has a length of zero.
+override rows: u32 = DEVICE_ROWS;
+override MOST_ROWS: u32 = max(rows, 1u);
 
 // Where a lane's solve stands.
 struct Lane {
@@ -41,7 +44,7 @@ struct Lane {
 // Where this lane's workspace begins.
 var<private> work_first: u32;
 // The rows that act, in order; those beyond are not written out.
-var<workgroup> acting: array<u32, DEVICE_ROWS>;
+var<workgroup> acting: array<u32, MOST_ROWS>;
 
 // v += Y^T x of a slot, the invocations over the degrees of freedom.
 fn push_slot(local: u32, c: u32, x: vec3<real>) {
@@ -139,7 +142,7 @@ fn list_rows(local: u32) -> u32 {
             before += select(0u, one, other < local);
             count += one;
         }
-        if acts && before < DEVICE_ROWS {
+        if acts && before < MOST_ROWS {
             acting[before] = k;
         }
         workgroupBarrier();
@@ -382,7 +385,7 @@ fn begin(local: u32, part: u32) -> Lane {
     let slots = count_slots(local);
     let contacts = count_contacts(local);
     let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, real(1.0));
-    let is_large = 3u * slots + rows > min(dims.rows, DEVICE_ROWS);
+    let is_large = 3u * slots + rows > dims.rows;
     var stage = STAGE_NONE;
     if part == PART_SOLVES {
         stage = select(STAGE_WRITTEN, STAGE_LARGE, is_large);

@@ -81,10 +81,10 @@ impl<T: Scalar> Chunk<T> {
         self.follow_islands()?;
         self.leave_to_kernels(&wanted)?;
         self.answers.clear();
-        self.answers.resize(self.n_world, None);
         if wanted.is_empty() {
             return Ok(false);
         }
+        self.answers.resize(self.n_world, None);
         let clock = Instant::now();
         let (reading, mut answers) = self.fetch_rest(&wanted)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
