@@ -16,8 +16,8 @@ const HEAD: &str = "\
 
 What `cargo xtask hardware` measured, a section an adapter. It checks every kernel against its mirror, times batches of
 built-in scenes with random controls, and gradients of many worlds at once; all in f32. \"Device\" is the sum of the
-kernels' own times, \"host\" that of collision, packing and finishing over the machine's threads; \"overlap\" is the part of
-the shorter of the two that ran while the other did.
+kernels' own times, \"host\" that of collision, packing and finishing as if spread evenly over the machine's threads; \"overlap\" is the
+part of the shorter of the two that ran at least while the other did: what is in neither counts as a wait.
 ";
 
 /// What the page says until there is a section of hardware.
