@@ -1,6 +1,7 @@
 // The contact problem of one island or lane with its Delassus operator written out, by a workgroup: the twin of dense.rs. The
 // importing kernel imports contact/local, contact/globalise and contact/steps, has a buffer `work` of reals, and says by
-// GROUP_WIDTH how many invocations its workgroup has, by MOST_ROWS how many rows a problem has at most. Functions that take `local` hold barriers: they are called from uniform
+// GROUP_WIDTH how many invocations its workgroup has, by MOST_ROWS how many rows a problem has at most, by NEAR_BYTES how much
+// workgroup memory the matrix of a step may take. Functions that take `local` hold barriers: they are called from uniform
 // control flow.
 //
 // What rounds read and write again and again is held in workgroup memory: impulses, velocities, the step, and the matrix of the
@@ -53,9 +54,8 @@ var<workgroup> held: array<real, HELD>;
 
 // Columns of a group.
 const GROUP: u32 = 4u;
-// The matrix of a step by rows of groups, where it fits; in single precision that of 28 rows. A GPU has the more workgroups at
-// work the less memory each takes: with room for 44 rows an H100 took 1.3 to 1.8 times as long over 32,768 worlds.
-const NEAR: u32 = 3264u / (GROUP * REAL_BYTES);
+// The matrix of a step by rows of groups, where it fits.
+const NEAR: u32 = NEAR_BYTES / (GROUP * REAL_BYTES);
 var<workgroup> near: array<vec4<real>, NEAR>;
 
 // Rows that a step can change: first tangents of slots, second tangents, normals, single rows. How many slots and rows they are.

@@ -18,6 +18,8 @@
 
 const GROUP_WIDTH: u32 = ISLAND_WIDTH;
 const MOST_ROWS: u32 = DEVICE_ROWS;
+// In single precision of 44 rows.
+const NEAR_BYTES: u32 = 8704u;
 
 var<workgroup> skipped: u32;
 
