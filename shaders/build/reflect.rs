@@ -61,7 +61,7 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
         let at = place(Some(span.location(&source).line_number));
         format!("{at}: {function:?} is inexact, and worse in f64: use the functions of math.wgsl")
     })?;
-    Ok(Reflection { workgroup_bytes: most_workgroup_bytes(&module, &info)?, ..interface(&module)? })
+    interface(&module, &info)
 }
 
 /// Workgroup memory at most: overridable constants that it depends on begin with their largest value.
@@ -116,8 +116,8 @@ fn refuse_inexact_functions(module: &Module) -> Result<(), (MathFunction, naga::
     Ok(())
 }
 
-/// Bindings in order, the dims struct, the workgroup; not its memory.
-fn interface(module: &Module) -> Result<Reflection, String> {
+/// Bindings in order, the dims struct, the workgroup.
+fn interface(module: &Module, info: &ModuleInfo) -> Result<Reflection, String> {
     let [entry] = module.entry_points.as_slice() else { return Err("wants exactly one entry point".into()) };
     if entry.name != "main" || entry.workgroup_size[1..] != [1, 1] {
         return Err("the entry point is `main`, its workgroup one-dimensional".into());
@@ -172,6 +172,7 @@ fn interface(module: &Module) -> Result<Reflection, String> {
     if dims.is_empty() || dims_bytes > 4 * DIMS_WORDS {
         return Err(format!("dims has {dims_bytes} bytes: it needs 4 to {}", 4 * DIMS_WORDS));
     }
+    let workgroup_bytes = most_workgroup_bytes(module, info)?;
     let mut constants = Vec::new();
     for (_, constant) in module.overrides.iter() {
         let name = constant.name.clone().unwrap_or_default();
@@ -182,7 +183,7 @@ fn interface(module: &Module) -> Result<Reflection, String> {
         }
     }
     let bindings = storage.into_iter().map(|(_, binding)| binding).collect();
-    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], constants, dims_bytes, workgroup_bytes: 0 })
+    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], constants, dims_bytes, workgroup_bytes })
 }
 
 /// The u32 members of a struct and of the structs in it.

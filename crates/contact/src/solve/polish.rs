@@ -55,7 +55,7 @@ impl Trust {
         most_short: u32::MAX,
         rounds: 16,
     };
-    /// The same from nearer, where something else is tried next: of 6,618 solves that succeeded 6,219 took all steps in full, of 747
+    /// From nearer, where something else is tried next: of 6,618 solves that succeeded 6,219 took all steps in full, of 747
     /// that failed 25.
     pub(super) const HASTY: Self = Self { stiffness: 1.0, proximal: 1e-5, most_short: 1, rounds: 12, ..Self::QUICK };
     /// Limbs pressed against each other with friction 1: 96 such problems that kernels had left unsolved took 111
