@@ -36,8 +36,20 @@ impl Default for Workspace {
     }
 }
 
-/// The nearest points of two cores within a distance; `hint`: what the step before found of them, if anything.
+/// The nearest points of two cores within a distance.
 pub(super) fn nearest(
+    core_a: &Core<'_>,
+    a: &Placed,
+    core_b: &Core<'_>,
+    b: &Placed,
+    within: f64,
+    workspace: &mut Workspace,
+) -> Result<Nearest, Parted> {
+    nearest_by(core_a, a, core_b, b, within, None, workspace).map(|(nearest, _)| nearest)
+}
+
+/// The same, and whether what the step before found of them proved it; `hint`: that, if there is anything.
+fn nearest_by(
     core_a: &Core<'_>,
     a: &Placed,
     core_b: &Core<'_>,
@@ -45,7 +57,7 @@ pub(super) fn nearest(
     within: f64,
     hint: Option<Hint<'_>>,
     workspace: &mut Workspace,
-) -> Result<Nearest, Parted> {
+) -> Result<(Nearest, bool), Parted> {
     let couple = Couple::new(core_a, a, core_b, b, workspace.points.rounding);
     let Couple { first, second, .. } = &couple;
     let scale = first.scale;
@@ -59,10 +71,17 @@ pub(super) fn nearest(
         // GJK would only say that they overlap.
         Some(Hint::Deep(_)) if polyhedra => {
             if let Some(nearest) = couple.overlap(start, None, polytope).filter(|nearest| nearest.distance < -APART) {
-                return Ok(in_metres(nearest));
+                return Ok((in_metres(nearest), false));
             }
         }
         _ => {}
+    }
+    let again = match hint {
+        Some(Hint::Deep(Some(kept))) if !polyhedra => couple.face_again(kept, polytope),
+        _ => None,
+    };
+    if let Some(again) = again.as_ref().filter(|again| again.separation() < -PARTED) {
+        return Ok((in_metres(couple.answer(again)), true));
     }
     // Most that are near each other are parted by the direction between their middles.
     let between = first.separation(second, start);
@@ -72,24 +91,32 @@ pub(super) fn nearest(
     if polyhedra {
         let apart = match couple.quick(start, within * scale, simplex) {
             Quick::Beyond(parted) => return Err(parted),
-            Quick::Apart(nearest) => return Ok(in_metres(nearest)),
+            Quick::Apart(nearest) => return Ok((in_metres(nearest), false)),
             Quick::About(length, direction) => {
                 // Of shapes that are apart, what is the best near a direction is the best.
                 let answer = couple.refine(direction, simplex, points);
                 if answer.certain && answer.separation() > 0.0 {
-                    return Ok(in_metres(couple.answer(&answer)));
+                    return Ok((in_metres(couple.answer(&answer)), false));
                 }
                 Some(length)
             }
             Quick::Unknown(apart) => apart,
         };
         if let Some(nearest) = couple.overlap(start, apart, polytope) {
-            return Ok(in_metres(nearest));
+            return Ok((in_metres(nearest), false));
         }
     }
     let (apart, guess) = couple.guess((between, start), within * scale)?;
     // What is near a deep guess is seldom the way out.
     let near = (apart > -PARTED).then(|| couple.refine(guess, simplex, points));
+    let proven = again.is_some();
+    // Of what is as deep as it was, GJK would only say that it overlaps.
+    let deep = again.or_else(|| match hint {
+        Some(Hint::Deep(_)) if !polyhedra && near.is_none() => {
+            couple.search(guess, polytope, simplex, points).filter(|deep| deep.separation() < -PARTED)
+        }
+        _ => None,
+    });
     let other = match &near {
         Some(near)
             if near.separation() < -SHALLOW
@@ -98,6 +125,7 @@ pub(super) fn nearest(
             Some(couple.refine(highest, simplex, points))
         }
         Some(near) if near.certain => None,
+        _ if deep.is_some() => deep,
         _ => {
             simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
             let normal = match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
@@ -121,7 +149,11 @@ pub(super) fn nearest(
         (_, Some(other)) => other,
         (near, None) => near.unwrap_or_else(|| couple.refine(guess, simplex, points)),
     };
-    Ok(in_metres(couple.answer(&answer)))
+    if !polyhedra && !answer.is_face() {
+        // No polytope proves where else a search ends.
+        polytope.clear();
+    }
+    Ok((in_metres(couple.answer(&answer)), proven))
 }
 
 /// Contacts of two convex shapes by their cores, and what was found of them.
@@ -143,7 +175,9 @@ pub(super) fn convex_convex(
             return Some(Found::Touching { normal: nearest.normal, proven: true });
         }
     }
-    if let Some(Hint::Deep(Some(kept))) = hint {
+    if let Some(Hint::Deep(Some(kept))) = hint
+        && polyhedra
+    {
         let couple = Couple::new(&core_a, a, &core_b, b, workspace.points.rounding);
         if let Some((nearest, with_middle)) = couple.overlap_again(kept, &mut workspace.polytope) {
             let nearest = couple.in_metres(nearest);
@@ -158,15 +192,15 @@ pub(super) fn convex_convex(
     if bounds::are_apart(&core_a, a, &core_b, b, within) {
         return None;
     }
-    match nearest(&core_a, a, &core_b, b, within, hint, workspace) {
-        Ok(nearest) => {
+    match nearest_by(&core_a, a, &core_b, b, within, hint, workspace) {
+        Ok((nearest, proven)) => {
             touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
-            let deep = nearest.distance < -APART * a.radius.min(b.radius);
-            polyhedra.then_some(if deep {
-                Found::Deep { proven: false }
+            let deep = if polyhedra { APART } else { SHALLOW };
+            if nearest.distance < -deep * a.radius.min(b.radius) {
+                (core_a.is_numbered() && core_b.is_numbered()).then_some(Found::Deep { proven })
             } else {
-                Found::Touching { normal: nearest.normal, proven: false }
-            })
+                polyhedra.then_some(Found::Touching { normal: nearest.normal, proven: false })
+            }
         }
         Err(Parted { along }) => Some(Found::Parted(along)),
     }

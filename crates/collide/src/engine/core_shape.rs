@@ -14,6 +14,9 @@ pub(super) const CORNERS: usize = 16;
 /// Different directions of edges that a polyhedron has at most for them to be kept.
 const WAYS: usize = 32;
 
+/// Faces count as alone whose normals are no nearer than this to that of any other.
+const ALONE: f64 = 0.06;
+
 /// Both ways along each axis.
 const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
 
@@ -38,6 +41,17 @@ impl Feature {
         self.edges[self.len] = edge;
         self.len += 1;
     }
+}
+
+/// A flat face.
+#[derive(Clone, Copy)]
+pub(super) struct Flat {
+    /// Outward.
+    pub(super) normal: Vector,
+    /// How far its normal is from that of any other face; no more than [`ALONE`].
+    pub(super) apart: f64,
+    /// How far some corner of it is behind what is farthest along its normal.
+    pub(super) bent: f64,
 }
 
 /// The core of a convex shape, in its own frame.
@@ -122,10 +136,21 @@ impl<'a> Core<'a> {
         Some((normal, lead))
     }
 
-    /// The outward normals of the faces that look most along the axes, both ways; nothing of what has no faces.
+    /// The flat face that looks most along a direction.
+    pub(super) fn flat(&self, direction: Vector) -> Option<Flat> {
+        if let Self::Mesh(mesh) = self {
+            let face = mesh.facing(direction);
+            let [apart, bent] = mesh.flats[face];
+            return Some(Flat { normal: mesh.normals[face], apart, bent });
+        }
+        self.face_normal(direction).map(|normal| Flat { normal, apart: ALONE, bent: 0.0 })
+    }
+
+    /// The outward normals of the faces that look most along the axes, both ways, then nothing.
     pub(super) fn sides(&self) -> [Option<Vector>; 6] {
         match self {
             Self::Mesh(mesh) => mesh.sides.map(|face| Some(mesh.normals[face])),
+            Self::Cylinder(..) => [Some(Vector::Z), Some(Vector::NEG_Z), None, None, None, None],
             _ => AXES.map(|axis| self.face_normal(axis)),
         }
     }
@@ -153,6 +178,12 @@ impl<'a> Core<'a> {
     /// Whether it is the hull of finitely many points.
     pub(super) fn is_polyhedron(&self) -> bool {
         matches!(self, Self::Point) || self.is_flat()
+    }
+
+    /// Whether its points that are farthest along directions have numbers: those of a polyhedron are its corners', those of a cylinder
+    /// stand for the nearest of many points of its rims.
+    pub(super) fn is_numbered(&self) -> bool {
+        !matches!(self, Self::Ellipsoid(_))
     }
 
     /// How the support point at a unit direction moves with a small step of the direction across it: the support
@@ -214,6 +245,7 @@ impl<'a> Core<'a> {
                 let entries = mesh.entries(mesh.facing(direction), if all { usize::MAX } else { CORNERS });
                 inside_rim(entries.map(|entry| mesh.vertices[mesh.corners[entry] as usize]), direction, point)
             }
+            Self::Cylinder(radius, half) => (radius - point.x.hypot(point.y), half * direction.z.abs()),
             _ => (0.0, 0.0),
         }
     }
@@ -242,12 +274,20 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// A corner of a polyhedron; the origin for what has none, and for numbers that no corner has.
+    /// The number of a point that is farthest along a direction, of a shape without corners.
+    #[inline]
+    pub(super) fn number(&self, point: Vector) -> u16 {
+        if matches!(self, Self::Cylinder(..)) { rim_number(point) } else { 0 }
+    }
+
+    /// The point of a number: a corner of a polyhedron, a point of a cylinder's rim; the origin for what has none, and for numbers that
+    /// no corner has.
     #[inline]
     pub(super) fn corner(&self, number: u16) -> Vector {
         let sign = |axis: u32| if number >> axis & 1 == 1 { 1.0 } else { -1.0 };
         match self {
-            Self::Point | Self::Cylinder(..) | Self::Ellipsoid(_) => Vector::ZERO,
+            Self::Point | Self::Ellipsoid(_) => Vector::ZERO,
+            &Self::Cylinder(radius, half) => rim_point(radius, half, number),
             Self::Segment(half) => Vector::new(0.0, 0.0, half * sign(0)),
             Self::Box(half) => Vector::new(half.x * sign(0), half.y * sign(1), half.z * sign(2)),
             Self::Mesh(mesh) => mesh.vertices.get(usize::from(number)).copied().unwrap_or_default(),
@@ -353,6 +393,39 @@ impl<'a> Core<'a> {
     }
 }
 
+/// Parts of a quarter of a cylinder's rim that have numbers; numbers hold the quarter and the end above that.
+const RIM_BITS: u32 = 13;
+const RIM_PARTS: u16 = (1 << RIM_BITS) - 1;
+
+/// The number of a point of a cylinder's rim: how far it is on the way round a square that stands on its corner.
+fn rim_number(point: Vector) -> u16 {
+    let Vector { x, y, z } = point;
+    // Turned into the first quarter.
+    let (quarter, x, y) = match (x > 0.0, y > 0.0) {
+        (true, true) => (0, x, y),
+        (false, true) => (1, y, -x),
+        (false, false) => (2, -x, -y),
+        (true, false) => (3, -y, x),
+    };
+    let part = (f64::from(RIM_PARTS) * (y / (x + y)) + 0.5) as u16;
+    part.min(RIM_PARTS) | quarter << RIM_BITS | u16::from(z.is_sign_positive()) << (RIM_BITS + 2)
+}
+
+/// The point of a cylinder's rim that has a number.
+fn rim_point(radius: f64, half: f64, number: u16) -> Vector {
+    let y = f64::from(number & RIM_PARTS) / f64::from(RIM_PARTS);
+    let x = 1.0 - y;
+    let (u, v) = match number >> RIM_BITS & 3 {
+        0 => (x, y),
+        1 => (-y, x),
+        2 => (-x, -y),
+        _ => (y, -x),
+    };
+    let scale = radius / u.mul_add(u, v * v).sqrt();
+    let end = if number >> (RIM_BITS + 2) & 1 == 1 { half } else { -half };
+    Vector::new(u * scale, v * scale, end)
+}
+
 /// The axis that a direction lies most along; the first of equals.
 fn leading_axis(direction: Vector) -> usize {
     let size = direction.abs();
@@ -425,6 +498,22 @@ fn cylinder_feature(radius: f64, half: f64, direction: Vector, feature: &mut Fea
     }
 }
 
+/// How far each of some unit vectors is from the nearest other one; no more than [`ALONE`].
+fn apart(normals: &[Vector]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..normals.len()).collect();
+    order.sort_unstable_by(|&a, &b| normals[a].x.total_cmp(&normals[b].x));
+    let mut apart = vec![ALONE; normals.len()];
+    for (place, &one) in order.iter().enumerate() {
+        let near = order[place + 1..].iter().take_while(|&&other| normals[other].x - normals[one].x < ALONE);
+        for &other in near {
+            let distance = normals[one].distance(normals[other]);
+            apart[one] = distance.min(apart[one]);
+            apart[other] = distance.min(apart[other]);
+        }
+    }
+    apart
+}
+
 /// Directions of the edges round faces, unit, of parallel ones one, if they are no more than [`WAYS`].
 fn edge_directions(faces: &[Face], vertices: &[Vector]) -> Option<Vec<Vector>> {
     let mut directions: Vec<Vector> = Vec::new();
@@ -452,6 +541,8 @@ pub(super) struct Polyhedron {
     /// Which vertex is farthest along a direction, and which face looks most along it.
     farthest: Extremes,
     foremost: Extremes,
+    /// Of each face what [`Flat`] says beside its normal.
+    flats: Vec<[f64; 2]>,
     /// The faces that look most along the axes, both ways.
     sides: [usize; 6],
     /// Directions of edges, if they are few.
@@ -482,7 +573,12 @@ impl Polyhedron {
         let (farthest, foremost) = (Extremes::new(&vertices), Extremes::new(&normals));
         let sides = AXES.map(|axis| foremost.farthest(&normals, axis));
         let edges = edge_directions(&hull.faces, &vertices);
-        Self { vertices, normals, farthest, foremost, sides, edges, faces, corners, radius, bounds }
+        let bent = hull.faces.iter().zip(&normals).map(|(face, normal)| {
+            let top = vertices[farthest.farthest(&vertices, *normal)].dot(*normal);
+            face.corners.iter().fold(0.0, |bent: f64, &corner| bent.max(top - vertices[corner as usize].dot(*normal)))
+        });
+        let flats = apart(&normals).into_iter().zip(bent).map(|(apart, bent)| [apart, bent]).collect();
+        Self { vertices, normals, farthest, foremost, flats, sides, edges, faces, corners, radius, bounds }
     }
 
     /// The vertex that is farthest along a direction.

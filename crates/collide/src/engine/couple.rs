@@ -5,7 +5,7 @@ use super::Vector;
 use super::clip::{Points, Rounding};
 use super::core_shape::Core;
 use super::expand::{Corner, Polytope, Way};
-use super::facet::{Facets, Parting, Settled, snap};
+use super::facet::{Facets, Parting, Settled, snap, snap_as_flat};
 use super::facing::{Nearest, facing_points};
 use super::kept::Kept;
 use super::place::Placed;
@@ -72,6 +72,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    pub(super) fn is_face(&self) -> bool {
+        self.face.is_some()
+    }
+
     pub(super) fn separation(&self) -> f64 {
         self.face.map_or(self.polished.separation, |face| face.separation)
     }
@@ -201,7 +205,7 @@ impl<'a> Couple<'a> {
             return None;
         }
         let near = Normal { direction: normal, separation, edges: [None; 2] };
-        let settled = self.facets().settle(near, of);
+        let settled = self.facets(self.tolerance()).settle(near, of);
         let middle = settled.middle.unwrap_or(middle);
         Some(Nearest { normal: settled.normal, distance: settled.separation, middle })
     }
@@ -209,11 +213,25 @@ impl<'a> Couple<'a> {
     /// What [`Couple::overlap`] finds of two polyhedra deep in each other, where a polytope of the step before still proves
     /// it; and whether the middle is known too.
     pub(super) fn overlap_again(&self, kept: Kept<'_>, polytope: &mut Polytope) -> Option<(Nearest, bool)> {
-        let at = |[i, j]: [u16; 2]| Corner::new((self.first.corner(i), i), (self.second.corner(j), j));
-        let lowest = polytope.resume(self.corner(), at, kept, self.tolerance())?;
-        let Settled { normal, separation, middle } = self.facets().settle_surely(polytope, &lowest)?;
+        let lowest = polytope.resume(self.corner(), self.numbered(), kept, self.tolerance())?;
+        let Settled { normal, separation, middle } = self.facets(self.tolerance()).settle_surely(polytope, &lowest)?;
         let nearest = Nearest { normal, distance: separation, middle: middle.unwrap_or_default() };
         (lowest.height > APART && separation < -APART).then_some((nearest, middle.is_some()))
+    }
+
+    /// What [`Couple::search`] finds of two shapes in each other, of which one is no polyhedron, where a polytope of the step before still
+    /// proves that it ends at a face.
+    pub(super) fn face_again(&self, kept: Kept<'_>, polytope: &mut Polytope) -> Option<Answer> {
+        let found = polytope.resume(self.corner(), self.numbered(), kept, ROUGHLY);
+        let deep = found.filter(|lowest| lowest.height > SHALLOW);
+        let face = deep.and_then(|lowest| self.facets(ROUGHLY).face_surely(polytope, &lowest, self.corner()));
+        let Some(face) = face else {
+            // It may not be closed.
+            polytope.clear();
+            return None;
+        };
+        let polished = Normal { direction: face.normal, separation: face.separation, edges: [None; 2] };
+        Some(Answer { polished, face: Some(face), certain: false })
     }
 
     /// The nearest points of two polyhedra that touch or are near each other, but for the points themselves, where a face that looks
@@ -235,15 +253,15 @@ impl<'a> Couple<'a> {
         if !is_near || !facing_points(first.core, a, second.core, b, rounding, &nearest, reach, points) {
             return None;
         }
-        let facets = self.facets();
+        let facets = self.facets(self.tolerance());
         let foot = points.deepest(SLACK / first.scale) * first.scale;
         // What was gathered is of faces that may have been thinned out, and need not have the corner that is nearest.
         (facets.is_best(face, Some(foot), SLACK) || facets.is_best(face, None, 0.0)).then_some(nearest)
     }
 
-    fn facets(&self) -> Facets<'_> {
+    fn facets(&self, tolerance: f64) -> Facets<'_> {
         let Self { first, second, pose_rounding, .. } = self;
-        Facets { first, second, pose_rounding: *pose_rounding, tolerance: self.tolerance() }
+        Facets { first, second, pose_rounding: *pose_rounding, tolerance }
     }
 
     /// To what the way out of an overlap is found exactly.
@@ -254,6 +272,11 @@ impl<'a> Couple<'a> {
     /// The corner of the difference of the two that is farthest along a direction.
     fn corner(&self) -> impl Fn(Vector) -> Corner {
         |direction| Corner::new(self.first.farthest(direction), self.second.farthest(-direction))
+    }
+
+    /// The corner of two numbers.
+    fn numbered(&self) -> impl Fn([u16; 2]) -> Corner {
+        |[i, j]| Corner::new((self.first.corner(i), i), (self.second.corner(j), j))
     }
 
     /// The shortest way out of the overlap, to a tolerance.
@@ -356,6 +379,7 @@ impl<'a> Couple<'a> {
         };
         let separation = first.separation(second, direction);
         let mut polished = Normal { direction, separation, edges: [None; 2] };
+        let snap = if first.core.is_polyhedron() && second.core.is_polyhedron() { snap } else { snap_as_flat };
         let mut face = snap(first, second, polished, *pose_rounding);
         let mut agreed = holds(face);
         if !agreed {

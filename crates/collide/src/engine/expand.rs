@@ -15,6 +15,8 @@ const MOST: usize = 128;
 const NOTHING: f64 = 1e-24;
 /// By how much a face may be lower than a point and still be replaced with it: coplanar faces go, or slivers would stay.
 const LEVEL: f64 = 1e-12;
+/// Most points that widen what is level with the lowest face.
+const WIDER: usize = 16;
 /// Marks a face that is gone, in the place of its height.
 const GONE: f64 = f64::INFINITY;
 
@@ -174,25 +176,58 @@ impl Polytope {
             if self.corners.len() >= MOST {
                 return None;
             }
-            if self.is_as_kept {
-                self.is_as_kept = false;
-                self.join_all()?;
-            }
-            self.add(next, face)?;
+            self.extend(next, face)?;
         }
     }
 
     /// How far from the origin the nearest face is that is not level with the lowest, to a tolerance; no more than `most`.
     pub(super) fn next_nearest(&self, lowest: &Lowest, tolerance: f64, most: f64) -> f64 {
+        self.nearest_aslant(lowest, tolerance, most).0
+    }
+
+    /// That and the number of the face, if it is nearer than `most`.
+    fn nearest_aslant(&self, lowest: &Lowest, tolerance: f64, most: f64) -> (f64, Option<usize>) {
         let level = |face: usize| self.at(face).iter().all(|at| at.dot(lowest.normal) >= lowest.height - tolerance);
-        let mut least = most;
+        let mut least = (most, None);
         for face in 0..self.faces.len() {
             // A face is no nearer than its plane.
-            if self.heights[face] < least && !level(face) {
-                least = self.distance(face).min(least);
+            if self.heights[face] < least.0 && !level(face) {
+                let distance = self.distance(face);
+                least = if distance < least.0 { (distance, Some(face)) } else { least };
             }
         }
         least
+    }
+
+    /// Adds points until no face nearer to the origin than this is aslant to the lowest, as above; nothing where the shapes have such a
+    /// face, or where it takes too many.
+    pub(super) fn widen(
+        &mut self,
+        corner: impl Fn(Vector) -> Corner,
+        least: &Lowest,
+        tolerance: f64,
+        distance: f64,
+    ) -> Option<()> {
+        for _ in 0..WIDER {
+            let (_, Some(face)) = self.nearest_aslant(least, tolerance, distance) else {
+                return (lowest(&self.heights).0 >= least.height - tolerance).then_some(());
+            };
+            let next = corner(self.faces[face].normal);
+            if next.at.dot(self.faces[face].normal) <= self.heights[face] + tolerance || self.corners.len() >= MOST {
+                return None;
+            }
+            self.extend(next, face)?;
+        }
+        None
+    }
+
+    /// Adds a point outside to a polytope that may be one that was kept.
+    fn extend(&mut self, point: Corner, seen: usize) -> Option<()> {
+        if self.is_as_kept {
+            self.is_as_kept = false;
+            self.join_all()?;
+        }
+        self.add(point, seen)
     }
 
     /// Leaves the polytope to the next step, if there is one.

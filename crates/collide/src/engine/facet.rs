@@ -5,7 +5,7 @@
 //! features of the two shapes themselves, so that it is the same to the last bit whichever corners were found.
 
 use super::Vector;
-use super::expand::{Lowest, Polytope};
+use super::expand::{Corner, Lowest, Polytope};
 use super::extremes::TIE;
 use super::polish::{Normal, Scaled};
 
@@ -18,6 +18,11 @@ const WIDE: f64 = 0.03;
 const DEEP: f64 = 1e-2;
 /// Where normals are known no better than to this, nothing is certain.
 const UNSURE: f64 = 0.2 * TIE;
+/// The most that the normal which a rough search ends at may lean from the lowest face's.
+const LEAN: f64 = 0.01;
+/// A face is across the way out, or that close to it that nothing is certain, if its normal leans by no more than this from the lowest
+/// face's, in units of what is known of the overlap.
+const NEAR: f64 = 20.0;
 
 /// A face that parts two shapes.
 #[derive(Clone, Copy)]
@@ -32,15 +37,30 @@ pub(super) struct Parting {
 /// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
 /// the face's own is exact.
 pub(super) fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<Parting> {
+    snap_by(first, second, near, rounding, |_| 0.0)
+}
+
+/// The same where a face may part them by as much less as its corners are out of its plane.
+pub(super) fn snap_as_flat(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<Parting> {
+    snap_by(first, second, near, rounding, |bent| bent)
+}
+
+/// `less`: by how much less a face may part them, by how far its corners are out of its plane.
+fn snap_by(
+    first: &Scaled<'_>,
+    second: &Scaled<'_>,
+    near: Normal,
+    rounding: f64,
+    less: impl Fn(f64) -> f64,
+) -> Option<Parting> {
     let mut found = None;
     let mut best = near.separation - rounding;
     for (shape, sign) in [(first, 1.0), (second, -1.0)] {
-        let Some(axis) = shape.core.face_normal(shape.placed.local(near.direction * sign)) else { continue };
-        let direction = shape.placed.axes * axis * sign;
-        let apart = first.separation(second, direction);
-        if apart >= best {
-            (best, found) =
-                (apart - rounding, Some(Parting { normal: direction, separation: apart, of_first: sign > 0.0 }));
+        let Some(face) = shape.core.flat(shape.placed.local(near.direction * sign)) else { continue };
+        let normal = shape.placed.axes * face.normal * sign;
+        let separation = first.separation(second, normal);
+        if separation + less(face.bent * shape.scale) >= best {
+            (best, found) = (separation - rounding, Some(Parting { normal, separation, of_first: sign > 0.0 }));
         }
     }
     found
@@ -158,6 +178,52 @@ impl Facets<'_> {
         let normal = self.normal(&span, near).filter(|_| same)?;
         let separation = first.separation(second, normal);
         (separation >= -height - 0.5 * tolerance).then(|| self.along(normal, separation, &span, false))
+    }
+
+    /// The face that [`snap_as_flat`] finds at the normal that any rough search ends at, where a polytope leaves no doubt of it. Of
+    /// shapes with smooth sides, of which the search knows the overlap to the tolerance t.
+    ///
+    /// Along a normal n that it ends at, the overlap is no more than 2 t over the lowest face's height h. Say that faces no more than t
+    /// below that one span a disc about the way out, of radius r. What leans by an angle a overlaps by at least `h cos a + r sin a - t`, and
+    /// by `h / cos a - t` where it leaves the polytope through those faces: so n leans by no more than `6 t / r`, if r is large enough.
+    /// Of all normals that lean so little the overlap is the least along that of a face over which the other shape's deepest point
+    /// lies well inside of the rim, but for what the face is bent.
+    pub(super) fn face_surely(
+        &self,
+        polytope: &mut Polytope,
+        lowest: &Lowest,
+        corner: impl Fn(Vector) -> Corner,
+    ) -> Option<Parting> {
+        let Self { first, second, tolerance, pose_rounding } = *self;
+        let &Lowest { normal: near, height, .. } = lowest;
+        let faces = [(first, second, 1.0), (second, first, -1.0)].map(|(shape, other, sign)| {
+            let face = shape.core.flat(shape.placed.local(near * sign))?;
+            let normal = shape.placed.axes * face.normal * sign;
+            Some((shape, other, sign, face, normal, normal.distance(near)))
+        });
+        let loose = 3.0 * tolerance + 2.0 * pose_rounding;
+        // How little the search's normal is to lean, that no other face is nearer to it.
+        let lean = faces.iter().flatten().fold(LEAN, |least, &(_, _, _, face, _, off)| {
+            least.min(if off < NEAR * loose { face.apart / 6.0 } else { off / 4.0 })
+        });
+        let disc = (2.0 * loose / lean).max((4.0 * loose * height).sqrt());
+        polytope.widen(corner, lowest, tolerance, height.hypot(disc))?;
+        let mut found: Option<Parting> = None;
+        for (shape, other, sign, face, normal, off) in faces.into_iter().flatten() {
+            if off > lean {
+                continue;
+            }
+            let separation = first.separation(second, normal);
+            let (inside, _) = shape.inside_face(normal * sign, other.support(normal * -sign), true);
+            let bent = face.bent * shape.scale;
+            if inside < 2.0 * lean * (height + loose) || bent > tolerance {
+                return None;
+            }
+            if found.is_none_or(|found| separation + bent >= found.separation - pose_rounding) {
+                found = Some(Parting { normal, separation, of_first: sign > 0.0 });
+            }
+        }
+        found.filter(|found| -found.separation <= height + loose)
     }
 
     /// What [`snap`] finds at any normal that leans by no more than `unsure` from one, along which the overlap is between two bounds,

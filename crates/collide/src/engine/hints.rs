@@ -2,9 +2,9 @@
 //! stay deep in each other.
 //!
 //! A hint saves a search and changes no result, not by a bit. A direction that still parts two shapes far enough proves that
-//! they have no contact. Of two polyhedra deep in each other the polytope is kept that proved the last way out to be the
-//! shortest: where they are now, it may prove the same of this step's way out, and that no search would end elsewhere. Where a
-//! corner lies over a face, that face proves it. So states need not carry hints along, and a world may lose its hints at any time.
+//! they have no contact. Of two shapes deep in each other the polytope is kept that proved the last way out to be the
+//! shortest: where they are now, it may prove the same of this step's way out, and that no search would end elsewhere; of a cylinder
+//! that is so where the way out is across a face. Where a corner lies over a face, that face proves it. So states need not carry hints along, and a world may lose its hints at any time.
 
 use super::Vector;
 use super::expand::Polytope;
@@ -21,7 +21,7 @@ pub(super) enum Hint<'a> {
     Parted(Vector),
     /// Polyhedra that touched or were near each other, along this normal.
     Touching(Vector),
-    /// Polyhedra that were deep in each other; the polytope that proved it, if it is to be tried.
+    /// Shapes that were deep in each other; the polytope that proved it, if it is to be tried.
     Deep(Option<Kept<'a>>),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Found {
     Parted(Vector),
     /// Polyhedra that touch or are near each other, along this normal.
     Touching { normal: Vector, proven: bool },
-    /// Polyhedra deep in each other; if proven, by the hint's polytope.
+    /// Shapes deep in each other; if proven, by the hint's polytope.
     Deep { proven: bool },
 }
 

@@ -42,20 +42,21 @@ impl Scaled<'_> {
         (self.offset + self.placed.axes * point) * self.scale
     }
 
-    /// A corner of a polyhedron.
+    /// The point of a number.
     #[inline]
     pub(super) fn corner(&self, number: u16) -> Vector {
         (self.offset + self.placed.axes * self.core.corner(number)) * self.scale
     }
 
-    /// The point farthest along a direction, and its number if it is a corner of a polyhedron.
+    /// The point farthest along a direction, and its number.
     #[inline]
     pub(super) fn farthest(&self, direction: Vector) -> (Vector, u16) {
         if self.core.is_polyhedron() {
             let number = self.core.farthest(self.placed.local(direction));
             (self.corner(number), number)
         } else {
-            (self.support(direction), 0)
+            let point = self.core.support(self.placed.local(direction));
+            ((self.offset + self.placed.axes * point) * self.scale, self.core.number(point))
         }
     }
 

@@ -444,7 +444,7 @@ impl Engine {
             if bounds::are_apart(&core, &a.placed, &triangle, &b.placed, within) {
                 continue;
             }
-            let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, None, workspace);
+            let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, workspace);
             let Some(nearest) = nearest.ok().and_then(|nearest| a.facing(&b, nearest)) else { continue };
             convex::touch(&core, &a.placed, &triangle, &b.placed, radii, &nearest, workspace, &mut sink);
             for contact in points.iter() {

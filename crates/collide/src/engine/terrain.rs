@@ -261,9 +261,8 @@ fn touch(
         // Of a ball the direction is known.
         Some(Nearest { normal: towards / length, distance: length, middle: 0.5 * towards })
     } else {
-        along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink).unwrap_or_else(|| {
-            convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding[0], None, workspace).ok()
-        })
+        along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink)
+            .unwrap_or_else(|| convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding[0], workspace).ok())
     };
     if let Some(found) = found {
         if field.admits(facet, -b.local(found.normal)) {

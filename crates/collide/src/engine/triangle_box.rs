@@ -170,7 +170,7 @@ mod tests {
             let b = place(a.centre + axes * (vector(21) * (half + Vector::splat(0.1))), Matrix::IDENTITY);
             let (first, second) = (Core::Box(half), Core::Triangle(corners));
             let within = 0.08;
-            let general = convex::nearest(&first, &a, &second, &b, within, None, &mut Workspace::default());
+            let general = convex::nearest(&first, &a, &second, &b, within, &mut Workspace::default());
             match (nearest(half, &a, corners, &b, within), general) {
                 (None, _) => left += 1,
                 (Some(Err(_)), Err(_)) => parted += 1,
