@@ -72,7 +72,7 @@ impl Shape {
     /// The same without G, of a lane of so many degrees of freedom.
     #[must_use]
     pub fn thin_reals(self, n_v: usize) -> usize {
-        self.vectors() + thin::reals(n_v, self.groups() * LANES)
+        self.vectors() + thin::reals(n_v, self)
     }
 
     /// Reals that are no matrix.
@@ -140,7 +140,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// The same without G, of a lane of so many degrees of freedom, in memory of at least [`Shape::thin_reals`].
     pub fn thin(shape: Shape, n_v: usize, memory: &'a mut [T::Pack]) -> Self {
         let (vectors, sides) = memory.split_at_mut(shape.vectors() / LANES);
-        let sides = Thin::new(n_v, shape.groups() * LANES, sides);
+        let sides = Thin::new(n_v, shape, sides);
         Self::in_memory(shape, vectors, Some(sides), [&mut [], &mut []])
     }
 
@@ -270,7 +270,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
         [x[k], x[n_slot + k], x[2 * n_slot + k]]
     }
 
-    /// Derivatives and right-hand side of the slots; those that can change into `live`.
+    /// Derivatives and right-hand side of the slots, zero where nothing can change; the others into `live`.
     #[inline(always)]
     pub(super) fn linearise_slots(&mut self, live: &mut Live) {
         let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
@@ -290,7 +290,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
             }
             if self.relaxes {
                 let p = self.slot_caps(k).derivative(mu, rho, &y);
-                (0..6).for_each(|e| self.derivative[e * n_slot + k] = p[e]);
+                (0..6).for_each(|e| self.derivative[e * n_slot + k] = T::Pack::select(alive, p[e], zero));
                 continue;
             }
             let stick = inside(mu, &y);
@@ -308,7 +308,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
                 pressed,
             ];
             for e in 0..6 {
-                self.derivative[e * n_slot + k] = p[e];
+                self.derivative[e * n_slot + k] = T::Pack::select(alive, p[e], zero);
             }
         }
     }
@@ -333,15 +333,14 @@ impl<'a, T: Scalar> Dense<'a, T> {
         }
     }
 
-    /// Whether a single row follows what it is mapped from; k: its number among those.
+    /// Which of a group of single rows follow what they are mapped from; k: the group's number among those.
     #[inline(always)]
-    pub(super) fn is_free(&self, i: usize, k: usize) -> bool {
-        let (group, lane) = (i / LANES, i % LANES);
-        let rho = self.rho_of(group).lane(lane);
-        let y = self.origin(group, self.lambda[group]).lane(lane) - rho * real(self.sigma)[i];
-        let free = real(self.lower)[k] < y && y < real(self.upper)[k];
-        let cap = || real(self.cap)[self.shape.slots * LANES + k];
-        free && !(self.relaxes && holds(cap(), real(self.request)[i], rho, y))
+    pub(super) fn are_free(&self, k: usize) -> <T::Pack as Real>::Mask {
+        let i = 3 * self.shape.slots + k;
+        let rho = self.rho_of(i);
+        let y = self.origin(i, self.lambda[i]) - rho * self.sigma[i];
+        let free = self.lower[k].lt(y) & y.lt(self.upper[k]);
+        if self.relaxes { free & !holds(self.cap[self.shape.slots + k], self.request[i], rho, y) } else { free }
     }
 
     /// Sum of squares of what the map of the step leaves over its rho, J, a share of the step on.

@@ -296,10 +296,11 @@ fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
         progress.x = weight(progress.x, u32(progress.z), share, taken.merit / now);
     }
     if share < real(1.0) {
-        for (var k = 0u; k < SWEEPS; k++) {
+        let sweeps = select(SWEEPS, SWEEPS_RELAXING, relaxes);
+        for (var k = 0u; k < sweeps; k++) {
             dense_sweep();
         }
-        progress.w += real(SWEEPS);
+        progress.w += real(sweeps);
     }
     progress.y = sqrt(natural());
     return progress;

@@ -315,10 +315,11 @@ fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
         share = taken.share;
     }
     if share < real(1.0) {
-        for (var k = 0u; k < SWEEPS; k++) {
+        let sweeps = select(SWEEPS, SWEEPS_RELAXING, relaxes);
+        for (var k = 0u; k < sweeps; k++) {
             dense_sweep(d, local);
         }
-        return SWEEPS;
+        return sweeps;
     }
     return 0u;
 }

@@ -40,8 +40,10 @@ const N_SHARES: usize = 6;
 const SHARES: [f64; N_SHARES] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
 /// A step's merit is measured against the largest of that many.
 const MEMORY: usize = 8;
-/// Sweeps after a step that was not taken in full.
+/// Sweeps after a step that was not taken in full;
 const SWEEPS: u32 = 2;
+/// of a problem whose requests give way: more of them make impulses grow that hold each other.
+const SWEEPS_RELAXING: u32 = 1;
 /// Rounds after which steps are centred.
 const PATIENCE: u32 = 8;
 /// A step leads on that leaves less than this of the merit.
@@ -159,10 +161,11 @@ impl<T: Scalar> Dense<'_, T> {
             progress.proximal = weight(progress.proximal, progress.steps, share, taken.merit / before);
         }
         if share < T::lit(1.0) {
-            for _ in 0..SWEEPS {
+            let sweeps = if self.relaxes { SWEEPS_RELAXING } else { SWEEPS };
+            for _ in 0..sweeps {
                 self.sweep();
             }
-            progress.sweeps += SWEEPS;
+            progress.sweeps += sweeps;
         }
     }
 

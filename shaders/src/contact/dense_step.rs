@@ -3,7 +3,7 @@
 use super::dense::Dense;
 use super::eliminate::Live;
 use super::packs::{real, real_mut};
-use crate::{LANES, Real, Scalar};
+use crate::{LANES, Mask, Real, Scalar};
 
 impl<T: Scalar> Dense<'_, T> {
     /// The matrix of the step, gathered, and its right-hand side (in `rhs`, not gathered), for the rows that can change.
@@ -63,7 +63,7 @@ impl<T: Scalar> Dense<'_, T> {
         let (n, width, zero) = (self.shape.groups(), live.width(), T::lit(0.0));
         let i = usize::from(live.rows()[at]);
         let k = i - 3 * self.shape.slots * LANES;
-        let (rho, free) = (self.rho_at(i), self.is_free(i, k));
+        let (rho, free) = (self.rho_at(i), self.are_free(k / LANES).lane(k % LANES));
         let m = &mut self.matrix[at * width..(at + 1) * width];
         live.gather([&self.delassus[i * n..(i + 1) * n]], [m]);
         let kept = T::Pack::splat(if free { rho } else { zero });

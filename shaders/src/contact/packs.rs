@@ -1,11 +1,19 @@
 //! Packs whose lanes are numbers of one problem.
 
-use crate::Real;
+use crate::{LANES, Real};
 
-/// Sum over the lanes.
+/// Sum over the lanes: of halves that are added to each other.
 #[inline(always)]
 pub(super) fn total<R: Real>(x: R) -> R::Scalar {
-    (0..R::N).fold(R::Scalar::lit(0.0), |sum, lane| sum + x.lane(lane))
+    let mut sums: [R::Scalar; LANES] = std::array::from_fn(|lane| x.lane(lane % R::N));
+    let mut half = R::N / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    sums[0]
 }
 
 /// The next so many of what is left of some memory.

@@ -13,7 +13,9 @@
 //! digits cancel where contacts stick; in single precision robots on their feet take as many steps as with G all the same. A
 //! device writes G out.
 
-use super::eliminate::LONGEST;
+use bytemuck::cast_slice_mut;
+
+use super::dense::Shape;
 use super::packs::{real, real_mut, take, total};
 use crate::{LANES, Real, Scalar};
 
@@ -25,17 +27,26 @@ const ROWS: usize = 8;
 /// Most degrees of freedom of such a problem.
 pub(super) const MOST_DOFS: usize = 256;
 
+/// J is kept by columns, too, where they are no more.
+const COLUMNS: usize = 24;
+/// Packs of what a step needs of a group of slots.
+pub(super) const PER_SLOT: usize = 10;
+
 /// The sides of a problem and what a step by them needs; slices are of packs of [`LANES`] degrees of freedom.
 #[derive(Debug)]
 pub struct Thin<'a, T: Scalar> {
     /// Degrees of freedom.
     pub(super) n_v: usize,
+    /// Rows, those that pad groups among them.
+    rows: usize,
     /// Packs of a row of J.
     pub(super) width: usize,
     /// J, `[n][width]`.
     jacobian: &'a mut [T::Pack],
+    /// The same by degrees of freedom, `[n_v][n]`, where they are few: products by it end in no sums over lanes.
+    columns: &'a mut [T::Pack],
     /// Of each row of J, between which degrees of freedom it is not zero; what lies in other packs has no meaning.
-    spans: [(u16, u16); LONGEST],
+    spans: &'a mut [[u16; 2]],
     /// `Y = J A^-1`, `[n][width]`.
     response: &'a mut [T::Pack],
     /// The matrix, transposed, `[n_v][width]`; after elimination its upper triangle.
@@ -48,6 +59,10 @@ pub struct Thin<'a, T: Scalar> {
     pub(super) solved: &'a mut [T::Pack],
     /// `Y^T` times impulses, `[width]`.
     pub(super) moved: &'a mut [T::Pack],
+    /// G of each slot alone, 00 01 02 11 12 22 after each other.
+    pub(super) own: &'a mut [T::Pack],
+    /// What a step needs of the groups of slots, [`PER_SLOT`] packs after each other, then two packs of each group of single rows.
+    pub(super) blocks: &'a mut [T::Pack],
 }
 
 /// Whether problems of so many rows that can change are solved this way.
@@ -56,29 +71,44 @@ pub fn is_thin(n_v: usize, rows: usize) -> bool {
     n_v <= MOST_DOFS && ROWS * n_v < DOFS * rows
 }
 
-/// Reals of the memory of [`Thin`] for so many rows, those that pad groups among them.
+/// Degrees of freedom by which J is kept in columns.
+fn columns(n_v: usize) -> usize {
+    if n_v <= COLUMNS { n_v } else { 0 }
+}
+
+/// Reals of the memory of [`Thin`] for a problem of such a size.
 #[must_use]
-pub fn reals(n_v: usize, rows: usize) -> usize {
-    n_v.next_multiple_of(LANES) * (2 * rows + 2 * n_v + 3)
+pub fn reals(n_v: usize, shape: Shape) -> usize {
+    let rows = shape.groups() * LANES;
+    let of_groups = shape.groups() + (6 + PER_SLOT) * shape.slots + 2 * shape.rows;
+    n_v.next_multiple_of(LANES) * (2 * rows + 2 * n_v + 3) + columns(n_v) * rows + of_groups * LANES
 }
 
 impl<'a, T: Scalar> Thin<'a, T> {
-    /// Sides of so many rows, all zero until they are set, in some memory of at least [`reals`].
-    pub fn new(n_v: usize, rows: usize, memory: &'a mut [T::Pack]) -> Self {
-        let width = n_v.div_ceil(LANES);
-        let mut rest = &mut memory[..reals(n_v, rows) / LANES];
+    /// Sides of the rows, all zero until they are set, in some memory of at least [`reals`].
+    pub fn new(n_v: usize, shape: Shape, memory: &'a mut [T::Pack]) -> Self {
+        let (width, rows) = (n_v.div_ceil(LANES), shape.groups() * LANES);
+        let mut rest = &mut memory[..reals(n_v, shape) / LANES];
         let mut take = |count: usize| take(&mut rest, count);
+        let columns = take(columns(n_v) * shape.groups());
+        columns.fill(T::Pack::lit(0.0));
+        let spans = &mut cast_slice_mut::<T::Pack, [u16; 2]>(take(shape.groups()))[..rows];
+        spans.fill([0; 2]);
         Self {
             n_v,
+            rows,
             width,
+            columns,
             jacobian: take(rows * width),
-            spans: [(0, 0); LONGEST],
+            spans,
             response: take(rows * width),
             matrix: take(n_v * width),
             lower: take(n_v * width),
             solution: take(width),
             solved: take(width),
             moved: take(width),
+            own: take(6 * shape.slots),
+            blocks: take(PER_SLOT * shape.slots + 2 * shape.rows),
         }
     }
 
@@ -88,12 +118,15 @@ impl<'a, T: Scalar> Thin<'a, T> {
         let to = &mut self.jacobian[row * self.width..(row + 1) * self.width];
         for (d, x) in (first..).zip(values) {
             if x != T::lit(0.0) {
-                let (begin, end) = self.spans[row];
+                let [begin, end] = self.spans[row];
                 let now = if begin == end { (d, d + 1) } else { (d.min(begin.into()), (d + 1).max(end.into())) };
-                let is_new = |pack: &usize| begin == end || !packs((begin, end)).contains(pack);
-                self.spans[row] = (now.0 as u16, now.1 as u16);
+                let is_new = |pack: &usize| begin == end || !packs([begin, end]).contains(pack);
+                self.spans[row] = [now.0 as u16, now.1 as u16];
                 packs(self.spans[row]).filter(is_new).for_each(|pack| to[pack] = T::Pack::lit(0.0));
                 real_mut(to)[d] += x;
+                if !self.columns.is_empty() {
+                    real_mut(self.columns)[d * self.rows + row] += x;
+                }
             }
         }
     }
@@ -115,12 +148,6 @@ impl<'a, T: Scalar> Thin<'a, T> {
         to.iter_mut().zip(values).for_each(|(to, x)| *to += x);
     }
 
-    /// Y of a row.
-    #[inline(always)]
-    pub(super) fn response_of(&self, row: usize) -> &[T::Pack] {
-        &self.response[row * self.width..(row + 1) * self.width]
-    }
-
     /// `Y^T x`, by degree of freedom.
     pub fn respond(&mut self, x: &[T::Pack]) -> &mut [T] {
         self.moved.fill(T::Pack::lit(0.0));
@@ -140,12 +167,25 @@ impl<'a, T: Scalar> Thin<'a, T> {
         }
     }
 
+    /// `J x` of all rows.
+    pub(super) fn products(&self, x: &[T::Pack], out: &mut [T::Pack]) {
+        if self.columns.is_empty() {
+            real_mut(out).iter_mut().enumerate().for_each(|(row, out)| *out = self.along(row, x));
+            return;
+        }
+        out.fill(T::Pack::lit(0.0));
+        for (column, &x) in self.columns.chunks_exact(out.len()).zip(real(x)) {
+            let x = T::Pack::splat(x);
+            out.iter_mut().zip(column).for_each(|(out, &j)| *out = j.mul_add(x, *out));
+        }
+    }
+
     /// `J x` of one row.
     #[inline(always)]
     pub(super) fn along(&self, row: usize, x: &[T::Pack]) -> T {
         let (span, j) = (self.spans[row], &self.jacobian[row * self.width..(row + 1) * self.width]);
-        if span.0 + 1 == span.1 {
-            let d = usize::from(span.0);
+        if span[0] + 1 == span[1] {
+            let d = usize::from(span[0]);
             return real(j)[d] * real(x)[d];
         }
         let packs = packs(span);
@@ -166,9 +206,9 @@ impl<'a, T: Scalar> Thin<'a, T> {
     #[inline(always)]
     pub(super) fn add<const N: usize>(&mut self, rows: [usize; N], k: [[T; N]; N], q: [T; N]) {
         let (width, zero) = (self.width, T::lit(0.0));
-        let all = |a: (u16, u16), b: (u16, u16)| if b.0 == b.1 { a } else { (a.0.min(b.0), a.1.max(b.1)) };
+        let all = |a: [u16; 2], b: [u16; 2]| if b[0] == b[1] { a } else { [a[0].min(b[0]), a[1].max(b[1])] };
         let spans = rows.map(|row| self.spans[row]);
-        let span = spans.into_iter().fold((u16::MAX, 0), all);
+        let span = spans.into_iter().fold([u16::MAX, 0], all);
         let Self { n_v, jacobian, response, matrix, solution, .. } = self;
         let j = rows.map(|row| &jacobian[row * width..(row + 1) * width]);
         let y = rows.map(|row| &response[row * width..(row + 1) * width]);
@@ -200,7 +240,7 @@ impl<'a, T: Scalar> Thin<'a, T> {
 
 /// The packs of a span.
 #[inline(always)]
-fn packs((begin, end): (u16, u16)) -> std::ops::Range<usize> {
+fn packs([begin, end]: [u16; 2]) -> std::ops::Range<usize> {
     usize::from(begin) / LANES..usize::from(end).div_ceil(LANES)
 }
 
@@ -212,8 +252,9 @@ mod tests {
     /// What rows act on is known from what was set, whatever the memory held before.
     #[test]
     fn sides_are_what_was_added() {
-        let mut memory = vec![F64x8::lit(f64::NAN); reals(30, 3) / LANES];
-        let mut thin = Thin::<f64>::new(30, 3, &mut memory);
+        let shape = Shape::new(1, 0);
+        let mut memory = vec![F64x8::lit(f64::NAN); reals(30, shape) / LANES];
+        let mut thin = Thin::<f64>::new(30, shape, &mut memory);
         let x: Vec<F64x8> = (0..4).map(|pack| F64x8::splat(f64::from(pack + 1))).collect();
         assert_eq!(thin.along(0, &x), 0.0);
         thin.add_jacobian(0, 9, [2.0].into_iter());

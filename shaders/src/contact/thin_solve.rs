@@ -91,6 +91,7 @@ fn clear<T: Scalar>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::dense::Shape;
     use super::super::thin::reals;
     use super::*;
     use crate::F64x8;
@@ -108,8 +109,9 @@ mod tests {
                 }
             };
             let truth = |d: usize| (d as f64 * 0.7).sin() + 0.1;
-            let mut memory = vec![F64x8::lit(f64::NAN); reals(n, 1) / LANES];
-            let mut thin = Thin::<f64>::new(n, 1, &mut memory);
+            let shape = Shape::new(0, 1);
+            let mut memory = vec![F64x8::lit(f64::NAN); reals(n, shape) / LANES];
+            let mut thin = Thin::<f64>::new(n, shape, &mut memory);
             thin.begin();
             for d in 0..n {
                 // Transposed.

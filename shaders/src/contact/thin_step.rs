@@ -1,54 +1,16 @@
 //! Newton's step and sweeps of a [`Dense`] problem by degrees of freedom, see [`super::thin`].
 
-use super::dense::Dense;
+use super::dense::{Dense, Shape};
 use super::eliminate::Live;
 use super::packs::{real, real_mut};
-use super::thin::Thin;
+use super::thin::{PER_SLOT, Thin};
 use crate::{LANES, Real, Scalar};
 
-/// A slot of the matrix of a step: `D^-1`, and P in rows.
-#[derive(Clone, Copy)]
-struct SlotBlock<T> {
-    inverse: [[T; 3]; 3],
-    p: [[T; 3]; 3],
-}
-
-impl<T: Scalar> SlotBlock<T> {
-    #[inline(always)]
-    fn new(p: [T; 6], proximal: T) -> Self {
-        let (zero, one) = (T::lit(0.0), T::lit(1.0));
-        let (a, b, c) = (one - p[0] + proximal, -p[1], one - p[3] + proximal);
-        let scale = one / (a * c - b * b);
-        let [e00, e01, e11] = [c * scale, -(b * scale), a * scale];
-        let normal = one / (one - p[5] + proximal);
-        let to = [(e00 * p[2] + e01 * p[4]) * normal, (e01 * p[2] + e11 * p[4]) * normal];
-        Self { inverse: [[e00, e01, to[0]], [e01, e11, to[1]], [zero, zero, normal]], p: Self::rows(p) }
-    }
-
-    /// That of a centred step: D is 1.
-    #[inline(always)]
-    fn centred(p: [T; 6]) -> Self {
-        let (zero, one) = (T::lit(0.0), T::lit(1.0));
-        Self { inverse: [[one, zero, zero], [zero, one, zero], [zero, zero, one]], p: Self::rows(p) }
-    }
-
-    #[inline(always)]
-    fn rows(p: [T; 6]) -> [[T; 3]; 3] {
-        [[p[0], p[1], p[2]], [p[1], p[3], p[4]], [T::lit(0.0), T::lit(0.0), p[5]]]
-    }
-
-    /// `D^-1 P`.
-    #[inline(always)]
-    fn across(&self) -> [[T; 3]; 3] {
-        std::array::from_fn(|r| {
-            std::array::from_fn(|c| (0..3).fold(T::lit(0.0), |sum, k| self.inverse[r][k].mul_add(self.p[k][c], sum)))
-        })
-    }
-}
-
-#[inline(always)]
-fn times<T: Scalar>(m: &[[T; 3]; 3], x: [T; 3]) -> [T; 3] {
-    std::array::from_fn(|r| m[r][0] * x[0] + m[r][1] * x[1] + m[r][2] * x[2])
+/// Of slots or rows side by side: `K = D^-1 S` and `q = D^-1 r`, by which the step is `d = q - K J w`.
+struct Blocks<P> {
+    /// 00 01 02 10 11 12 22; what is left is zero.
+    k: [P; 7],
+    q: [P; 3],
 }
 
 impl<T: Scalar> Dense<'_, T> {
@@ -60,63 +22,69 @@ impl<T: Scalar> Dense<'_, T> {
         let n_slot = live.rows().len();
         self.linearise_rows(&mut live);
         thin.begin();
-        let block = |this: &Self, slot: usize| {
-            let p = std::array::from_fn(|e| real(this.derivative)[e * shape.slots * LANES + slot]);
-            if this.stretch.is_some() { SlotBlock::centred(p) } else { SlotBlock::new(p, proximal) }
-        };
+        self.divide(thin, proximal);
         let rows_of = |slot: usize| -> [usize; 3] { std::array::from_fn(|r| shape.of_slot(slot, r)) };
+        let zero = T::lit(0.0);
         for &slot in &live.rows()[..n_slot] {
-            let rows = rows_of(slot.into());
-            let own = block(self, slot.into());
-            let rho = self.rho_at(rows[0]);
-            let k = own.across().map(|row| row.map(|x| rho * x));
-            thin.add(rows, k, times(&own.inverse, rows.map(|i| real(self.rhs)[i])));
+            let Blocks { k, q } = slot_block(thin, slot.into());
+            thin.add(rows_of(slot.into()), [[k[0], k[1], k[2]], [k[3], k[4], k[5]], [zero, zero, k[6]]], q);
         }
         for &i in &live.rows()[n_slot..] {
-            let i = usize::from(i);
-            let (kept, own) = self.thin_row(i, proximal);
-            thin.add([i], [[kept / own]], [real(self.rhs)[i] / own]);
+            let (k, q) = row_block(thin, shape, i.into());
+            thin.add([i.into()], [[k]], [q]);
         }
         thin.solve();
-        self.step.fill(T::Pack::lit(0.0));
-        thin.moved.fill(T::Pack::lit(0.0));
-        for &slot in &live.rows()[..n_slot] {
-            let rows = rows_of(slot.into());
-            let own = block(self, slot.into());
-            let rho = self.rho_at(rows[0]);
-            let there = times(&own.p, rows.map(|i| rho * thin.along(i, thin.solution)));
-            let d = times(&own.inverse, std::array::from_fn(|r| real(self.rhs)[rows[r]] - there[r]));
-            for r in 0..3 {
-                real_mut(self.step)[rows[r]] = d[r];
-                thin.push(rows[r], d[r]);
-            }
+        thin.products(thin.solution, self.slope);
+        for at in 0..shape.slots {
+            let rows = [at, shape.slots + at, 2 * shape.slots + at];
+            let w = rows.map(|i| self.slope[i]);
+            let (k, q) = thin.blocks[PER_SLOT * at..PER_SLOT * (at + 1)].split_at(7);
+            let kept = [
+                k[0].mul_add(w[0], k[1].mul_add(w[1], k[2] * w[2])),
+                k[3].mul_add(w[0], k[4].mul_add(w[1], k[5] * w[2])),
+                k[6] * w[2],
+            ];
+            (0..3).for_each(|r| self.step[rows[r]] = q[r] - kept[r]);
         }
-        for &i in &live.rows()[n_slot..] {
-            let i = usize::from(i);
-            let (kept, own) = self.thin_row(i, proximal);
-            let d = (real(self.rhs)[i] - kept * thin.along(i, thin.solution)) / own;
-            real_mut(self.step)[i] = d;
-            thin.push(i, d);
+        for at in 0..shape.rows {
+            let (i, own) = (3 * shape.slots + at, &thin.blocks[PER_SLOT * shape.slots + 2 * at..][..2]);
+            self.step[i] = own[1] - own[0] * self.slope[i];
         }
-        for i in 0..shape.groups() * LANES {
-            real_mut(self.slope)[i] = thin.along(i, thin.moved);
-        }
+        thin.respond(self.step);
+        thin.products(thin.moved, self.slope);
         for k in 0..shape.rows {
             let i = 3 * shape.slots + k;
             self.slope[i] = self.compliance[k].mul_add(self.step[i], self.slope[i]);
         }
     }
 
-    /// S and D of a single row.
-    #[inline(always)]
-    fn thin_row(&self, i: usize, proximal: T) -> (T, T) {
-        let k = i - 3 * self.shape.slots * LANES;
-        if self.is_free(i, k) {
-            let rho = self.rho_at(i);
-            let own = if self.stretch.is_some() { T::lit(1.0) } else { proximal };
-            return (rho, rho.mul_add(real(self.compliance)[k], own));
+    /// K and q of all slots and rows, side by side.
+    fn divide(&self, thin: &mut Thin<'_, T>, proximal: T) {
+        let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
+        let (shape, centred) = (self.shape, self.stretch.is_some());
+        let proximal = T::Pack::splat(proximal);
+        for at in 0..shape.slots {
+            let p: [T::Pack; 6] = std::array::from_fn(|e| self.derivative[e * shape.slots + at]);
+            let r: [T::Pack; 3] = std::array::from_fn(|r| self.rhs[r * shape.slots + at]);
+            let rho = self.rho_of(at);
+            let Blocks { k, q } = if centred {
+                Blocks { k: [p[0], p[1], p[2], p[1], p[3], p[4], p[5]], q: r }
+            } else {
+                divided(&p, &r, proximal)
+            };
+            let out = thin.blocks[PER_SLOT * at..PER_SLOT * (at + 1)].iter_mut();
+            out.zip(k.map(|k| rho * k).into_iter().chain(q)).for_each(|(to, x)| *to = x);
         }
-        (T::lit(0.0), T::lit(1.0) + proximal)
+        for at in 0..shape.rows {
+            let i = 3 * shape.slots + at;
+            let rho = self.rho_of(i);
+            let free = self.are_free(at);
+            let own = rho.mul_add(self.compliance[at], if centred { one } else { proximal });
+            let inverse = one / T::Pack::select(free, own, one + proximal);
+            let out = &mut thin.blocks[PER_SLOT * shape.slots + 2 * at..][..2];
+            out[0] = T::Pack::select(free, rho, zero) * inverse;
+            out[1] = self.rhs[i] * inverse;
+        }
     }
 
     /// As the sweep by G.
@@ -144,22 +112,63 @@ impl<T: Scalar> Dense<'_, T> {
             let at: [usize; 3] = std::array::from_fn(|r| self.shape.of_slot(slot, r));
             let lambda = at.map(|i| real(self.lambda)[i]);
             let sigma = at.map(|i| real(self.sigma)[i] + thin.along(i, thin.moved));
-            let entry = |r: usize, c: usize| thin.along(at[r], thin.response_of(at[c]));
-            let block = [entry(0, 0), entry(0, 1), entry(0, 2), entry(1, 1), entry(1, 2), entry(2, 2)];
+            let block = std::array::from_fn(|e| real(thin.own)[e * n_slot + slot]);
             let next = self.slot_next(slot, &block, &lambda, &sigma);
             for r in 0..3 {
                 real_mut(self.lambda)[at[r]] = next[r];
                 thin.push(at[r], next[r] - lambda[r]);
             }
         }
-        for i in 0..self.shape.groups() * LANES {
-            real_mut(self.sigma)[i] += thin.along(i, thin.moved);
-        }
+        thin.products(thin.moved, self.slope);
+        self.sigma.iter_mut().zip(&*self.slope).for_each(|(sigma, &change)| *sigma += change);
         for k in 0..self.shape.rows {
             let i = 3 * self.shape.slots + k;
             self.sigma[i] = self.compliance[k].mul_add(self.lambda[i] - self.step[i], self.sigma[i]);
         }
     }
+}
+
+/// K without rho and q of slots side by side: their derivatives P and right-hand sides r; `D = 1 - P + proximal`.
+#[inline(always)]
+fn divided<P: Real>(p: &[P; 6], r: &[P; 3], proximal: P) -> Blocks<P> {
+    let one = P::lit(1.0);
+    let (a, b, c) = (one - p[0] + proximal, -p[1], one - p[3] + proximal);
+    let scale = one / (a * c - b * b);
+    let [e00, e01, e11] = [c * scale, -(b * scale), a * scale];
+    let normal = one / (one - p[5] + proximal);
+    let to = [e00.mul_add(p[2], e01 * p[4]), e01.mul_add(p[2], e11 * p[4])];
+    let by_normal = to.map(|x| x * normal);
+    let k = [
+        e00.mul_add(p[0], e01 * p[1]),
+        e00.mul_add(p[1], e01 * p[3]),
+        by_normal[0].mul_add(p[5], to[0]),
+        e01.mul_add(p[0], e11 * p[1]),
+        e01.mul_add(p[1], e11 * p[3]),
+        by_normal[1].mul_add(p[5], to[1]),
+        normal * p[5],
+    ];
+    let q = [
+        e00.mul_add(r[0], e01.mul_add(r[1], by_normal[0] * r[2])),
+        e01.mul_add(r[0], e11.mul_add(r[1], by_normal[1] * r[2])),
+        normal * r[2],
+    ];
+    Blocks { k, q }
+}
+
+/// K and q of one slot.
+#[inline(always)]
+fn slot_block<T: Scalar>(thin: &Thin<'_, T>, slot: usize) -> Blocks<T> {
+    let (at, lane) = (slot / LANES, slot % LANES);
+    let own = &thin.blocks[PER_SLOT * at..PER_SLOT * (at + 1)];
+    Blocks { k: std::array::from_fn(|e| own[e].lane(lane)), q: std::array::from_fn(|r| own[7 + r].lane(lane)) }
+}
+
+/// The same of a single row by its number.
+#[inline(always)]
+fn row_block<T: Scalar>(thin: &Thin<'_, T>, shape: Shape, i: usize) -> (T, T) {
+    let k = i - 3 * shape.slots * LANES;
+    let own = &thin.blocks[PER_SLOT * shape.slots + 2 * (k / LANES)..][..2];
+    (own[0].lane(k % LANES), own[1].lane(k % LANES))
 }
 
 #[cfg(test)]
@@ -169,7 +178,6 @@ mod tests {
     use super::*;
     use crate::F64x8;
 
-    const N_V: usize = 43;
     const SLOTS: usize = 6;
     const ROWS: usize = 4;
 
@@ -179,16 +187,16 @@ mod tests {
     }
 
     /// The same contacts, limits and drives in both forms: `A = 1`, so that `Y = J`.
-    fn set<T: Scalar>(dense: &mut Dense<'_, T>) {
+    fn set<T: Scalar>(dense: &mut Dense<'_, T>, n_v: usize) {
         let shape = dense.shape;
         let number = |row: usize, d: usize| T::lit(noise(7 * row + d + 1));
-        let mut j = vec![vec![T::lit(0.0); N_V]; shape.groups() * LANES];
+        let mut j = vec![vec![T::lit(0.0); n_v]; shape.groups() * LANES];
         for s in 0..SLOTS {
-            (0..3).for_each(|r| (0..N_V).for_each(|d| j[shape.of_slot(s, r)][d] = number(3 * s + r, d)));
+            (0..3).for_each(|r| (0..n_v).for_each(|d| j[shape.of_slot(s, r)][d] = number(3 * s + r, d)));
         }
         (0..ROWS).for_each(|k| j[shape.of_row(k)][k] = T::lit(1.0));
         // Nothing is asked for, so that there is a solution: to stop.
-        let free: Vec<T> = (0..N_V).map(|d| T::lit(noise(100 + d))).collect();
+        let free: Vec<T> = (0..n_v).map(|d| T::lit(noise(100 + d))).collect();
         let dot = |a: &[T], b: &[T]| a.iter().zip(b).fold(T::lit(0.0), |sum, (a, b)| a.mul_add(*b, sum));
         for s in 0..SLOTS {
             let at: [usize; 3] = std::array::from_fn(|r| shape.of_slot(s, r));
@@ -201,6 +209,9 @@ mod tests {
             }
             real_mut(dense.friction)[s] = T::lit(if s == 0 { -1.0 } else { 0.6 });
             (0..6).for_each(|e| real_mut(dense.inverse)[e * shape.slots * LANES + s] = inverse[e]);
+            if let Some(thin) = &mut dense.thin {
+                (0..6).for_each(|e| real_mut(thin.own)[e * shape.slots * LANES + s] = g[e]);
+            }
         }
         for k in 0..ROWS {
             let (i, compliance) = (shape.of_row(k), T::lit(if k == 0 { 0.5 } else { 0.0 }));
@@ -231,13 +242,18 @@ mod tests {
     /// Round after round both forms are where the other is.
     #[test]
     fn both_forms_take_the_same_steps() {
+        // J in rows alone, and in columns too.
+        [43, 22].into_iter().for_each(same_steps);
+    }
+
+    fn same_steps(n_v: usize) {
         let shape = Shape::new(SLOTS, ROWS);
         let zeros = |reals: usize| vec![F64x8::lit(0.0); reals / LANES];
-        let (mut a, mut b) = (zeros(shape.reals()), zeros(shape.thin_reals(N_V)));
+        let (mut a, mut b) = (zeros(shape.reals()), zeros(shape.thin_reals(n_v)));
         let mut whole = Dense::<f64>::new(shape, &mut a);
-        let mut thin = Dense::<f64>::thin(shape, N_V, &mut b);
-        set(&mut whole);
-        set(&mut thin);
+        let mut thin = Dense::<f64>::thin(shape, n_v, &mut b);
+        set(&mut whole, n_v);
+        set(&mut thin, n_v);
         let (mut p, mut q) = (Progress::default(), Progress::default());
         let mut moved = 0.0_f64;
         for round in 0..8 {

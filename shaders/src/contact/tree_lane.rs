@@ -236,8 +236,9 @@ impl Found {
     ) {
         let (shape, lane, n_v) = (self.shape(), self.lane, dims.n_v as usize);
         for (at, s) in self.slots() {
-            let sides = &constraint[s * dims.slot() + slot::J..(s + 1) * dims.slot()];
-            let (j, y) = sides.split_at(3 * n_v);
+            let c = &constraint[s * dims.slot()..(s + 1) * dims.slot()];
+            (0..6).for_each(|e| real_mut(thin.own)[e * shape.slots * LANES + at] = c[slot::BLOCK + e].lane(lane));
+            let (j, y) = c[slot::J..].split_at(3 * n_v);
             for r in 0..3 {
                 let i = shape.of_slot(at, r);
                 thin.add_jacobian(i, 0, j[r * n_v..(r + 1) * n_v].iter().map(|x| x.lane(lane)));

@@ -277,7 +277,7 @@ impl<'a> Core<'a> {
     /// The number of a point that is farthest along a direction, of a shape without corners.
     #[inline]
     pub(super) fn number(&self, point: Vector) -> u16 {
-        if matches!(self, Self::Cylinder(..)) { rim_number(point) } else { 0 }
+        if let &Self::Cylinder(radius, _) = self { rim_number(radius, point) } else { 0 }
     }
 
     /// The point of a number: a corner of a polyhedron, a point of a cylinder's rim; the origin for what has none, and for numbers that
@@ -393,12 +393,12 @@ impl<'a> Core<'a> {
     }
 }
 
-/// Parts of a quarter of a cylinder's rim that have numbers; numbers hold the quarter and the end above that.
+/// Parts of a quarter of a cylinder's rim that have numbers, by the tangent of half the angle; the quarter and the end stand above that.
 const RIM_BITS: u32 = 13;
 const RIM_PARTS: u16 = (1 << RIM_BITS) - 1;
 
-/// The number of a point of a cylinder's rim: how far it is on the way round a square that stands on its corner.
-fn rim_number(point: Vector) -> u16 {
+/// The number that is nearest to a point of a cylinder's rim.
+fn rim_number(radius: f64, point: Vector) -> u16 {
     let Vector { x, y, z } = point;
     // Turned into the first quarter.
     let (quarter, x, y) = match (x > 0.0, y > 0.0) {
@@ -407,23 +407,22 @@ fn rim_number(point: Vector) -> u16 {
         (false, false) => (2, -x, -y),
         (true, false) => (3, -y, x),
     };
-    let part = (f64::from(RIM_PARTS) * (y / (x + y)) + 0.5) as u16;
+    let part = (f64::from(RIM_PARTS) * (y / (radius + x)) + 0.5) as u16;
     part.min(RIM_PARTS) | quarter << RIM_BITS | u16::from(z.is_sign_positive()) << (RIM_BITS + 2)
 }
 
 /// The point of a cylinder's rim that has a number.
 fn rim_point(radius: f64, half: f64, number: u16) -> Vector {
-    let y = f64::from(number & RIM_PARTS) / f64::from(RIM_PARTS);
-    let x = 1.0 - y;
-    let (u, v) = match number >> RIM_BITS & 3 {
+    let tangent = f64::from(number & RIM_PARTS) * f64::from(RIM_PARTS).recip();
+    let scale = radius / tangent.mul_add(tangent, 1.0);
+    let (x, y) = ((1.0 - tangent * tangent) * scale, 2.0 * tangent * scale);
+    let (x, y) = match number >> RIM_BITS & 3 {
         0 => (x, y),
         1 => (-y, x),
         2 => (-x, -y),
         _ => (y, -x),
     };
-    let scale = radius / u.mul_add(u, v * v).sqrt();
-    let end = if number >> (RIM_BITS + 2) & 1 == 1 { half } else { -half };
-    Vector::new(u * scale, v * scale, end)
+    Vector::new(x, y, if number >> (RIM_BITS + 2) & 1 == 1 { half } else { -half })
 }
 
 /// The axis that a direction lies most along; the first of equals.
@@ -610,5 +609,39 @@ impl Polyhedron {
             let vertex = self.corners[entry];
             feature.push(self.vertices[vertex as usize], vertex as u16, entry as u16);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points of a cylinder's rims are as near to those of their numbers as there are many; those lie on the rims.
+    #[test]
+    fn numbers_stand_for_points_of_rims() {
+        let (radius, half) = (0.3, 0.2);
+        let core = Core::Cylinder(radius, half);
+        for k in 0..1000 {
+            let angle = f64::from(k) * 0.1;
+            let point = core.support(Vector::new(angle.cos(), angle.sin(), if k % 2 == 0 { 0.1 } else { -0.1 }));
+            let found = core.corner(core.number(point));
+            assert!(found.distance(point) < 1.25e-4 * radius, "{k}: {found} for {point}");
+            assert!((found.x.hypot(found.y) - radius).abs() < 1e-15, "{k}: {found}");
+        }
+        // Across the axis there is no direction: some point will do.
+        assert_eq!(core.corner(core.number(Vector::new(0.0, 0.0, half))).z, half);
+    }
+
+    /// Faces are as far apart as their normals, and as bent as their corners say.
+    #[test]
+    fn faces_say_how_far_apart_and_how_bent_they_are() {
+        let tilted = Vector::new(0.03, 0.0, 1.0).normalize();
+        let normals = [Vector::Z, tilted, Vector::X, Vector::NEG_X];
+        let found = apart(&normals);
+        assert_eq!(found[0], Vector::Z.distance(tilted));
+        assert_eq!(found[..2], [found[0]; 2]);
+        assert_eq!(found[2..], [ALONE; 2]);
+        let cap = Core::Cylinder(0.1, 0.2).flat(Vector::new(0.1, 0.0, -1.0)).expect("an end");
+        assert_eq!((cap.normal, cap.apart, cap.bent), (Vector::NEG_Z, ALONE, 0.0));
     }
 }
