@@ -4,7 +4,8 @@
 //! A hint saves a search and changes no result, not by a bit. A direction that still parts two shapes far enough proves that
 //! they have no contact. Of two shapes deep in each other the polytope is kept that proved the last way out to be the
 //! shortest: where they are now, it may prove the same of this step's way out, and that no search would end elsewhere; of a cylinder
-//! that is so where the way out is across a face. Where a corner lies over a face, that face proves it. So states need not carry hints along, and a world may lose its hints at any time.
+//! it does so where the way out is across a face. Where a corner lies over a face, that face proves it. So states need not carry
+//! hints along, and a world may lose its hints at any time.
 
 use super::Vector;
 use super::expand::Polytope;
