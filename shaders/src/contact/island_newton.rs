@@ -195,7 +195,7 @@ impl<T: Scalar> Problem<'_, T> {
             self.range().for_each(|i| self.ask(&mut dense, cons, i, free));
         }
         if let Some(thin) = &mut dense.thin {
-            self.gather_sides(shape, cons, thin);
+            self.gather_sides(shape, thin);
         } else {
             self.gather_delassus(&mut dense, cons);
         }
@@ -250,7 +250,11 @@ impl<T: Scalar> Problem<'_, T> {
             }
             real_mut(dense.friction)[place] = c[con::FRICTION];
             for e in 0..6 {
-                real_mut(dense.inverse)[e * shape.slots * LANES + place] = c[con::INVERSE + e];
+                let at = e * shape.slots * LANES + place;
+                real_mut(dense.inverse)[at] = c[con::INVERSE + e];
+                if let Some(thin) = &mut dense.thin {
+                    real_mut(thin.own)[at] = c[con::DELASSUS + e];
+                }
             }
         } else {
             let (row, compliance) = (at[0], c[con::ROW_COMPLIANCE]);
@@ -265,15 +269,10 @@ impl<T: Scalar> Problem<'_, T> {
     }
 
     /// The sides by degree of freedom of the island.
-    fn gather_sides(&self, shape: Shape, cons: &[T], thin: &mut Thin<'_, T>) {
+    fn gather_sides(&self, shape: Shape, thin: &mut Thin<'_, T>) {
         let begin = self.record.velocity_begin;
         for i in self.range() {
             let (rows, n_rows) = self.rows(shape, i);
-            if self.is_block(i) {
-                let place = self.all.constraints[i].place as usize;
-                let own = con_of(cons, i)[con::DELASSUS..].iter().take(6).enumerate();
-                own.for_each(|(e, &g)| real_mut(thin.own)[e * shape.slots * LANES + place] = g);
-            }
             rows[..n_rows].iter().for_each(|&row| thin.set_response(row, std::iter::repeat(T::lit(0.0))));
             for side in self.sides(i) {
                 let (at, count) = ((side.velocity - begin) as usize, side.count as usize);

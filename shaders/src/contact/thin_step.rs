@@ -6,7 +6,7 @@ use super::packs::{real, real_mut};
 use super::thin::{PER_SLOT, Thin};
 use crate::{LANES, Real, Scalar};
 
-/// Of slots or rows side by side: `K = D^-1 S` and `q = D^-1 r`, by which the step is `d = q - K J w`.
+/// Of slots side by side: `K = D^-1 S` and `q = D^-1 r`, by which the step is `d = q - K J w`.
 struct Blocks<P> {
     /// 00 01 02 10 11 12 22; what is left is zero.
     k: [P; 7],

@@ -65,7 +65,7 @@ fn nearest_by(
     polytope.clear();
     let start = second.offset.try_normalize().unwrap_or(Vector::Z);
     let in_metres = |nearest| couple.in_metres(nearest);
-    let polyhedra = core_a.is_polyhedron() && core_b.is_polyhedron();
+    let polyhedra = couple.are_polyhedra();
     match hint {
         Some(Hint::Parted(along)) if first.separation(second, along) > within * scale => return Err(Parted { along }),
         // GJK would only say that they overlap.

@@ -5,7 +5,7 @@ use super::extremes::Extremes;
 #[cfg(doc)]
 use super::extremes::TIE;
 use super::place::Placed;
-use super::{Kind, Vector};
+use super::{Kind, Vector, rim};
 use crate::hull::{Face, Hull};
 
 /// Corners a face has at most; larger faces of hulls are thinned out.
@@ -277,7 +277,7 @@ impl<'a> Core<'a> {
     /// The number of a point that is farthest along a direction, of a shape without corners.
     #[inline]
     pub(super) fn number(&self, point: Vector) -> u16 {
-        if let &Self::Cylinder(radius, _) = self { rim_number(radius, point) } else { 0 }
+        if let &Self::Cylinder(radius, _) = self { rim::number(radius, point) } else { 0 }
     }
 
     /// The point of a number: a corner of a polyhedron, a point of a cylinder's rim; the origin for what has none, and for numbers that
@@ -287,7 +287,7 @@ impl<'a> Core<'a> {
         let sign = |axis: u32| if number >> axis & 1 == 1 { 1.0 } else { -1.0 };
         match self {
             Self::Point | Self::Ellipsoid(_) => Vector::ZERO,
-            &Self::Cylinder(radius, half) => rim_point(radius, half, number),
+            &Self::Cylinder(radius, half) => rim::point(radius, half, number),
             Self::Segment(half) => Vector::new(0.0, 0.0, half * sign(0)),
             Self::Box(half) => Vector::new(half.x * sign(0), half.y * sign(1), half.z * sign(2)),
             Self::Mesh(mesh) => mesh.vertices.get(usize::from(number)).copied().unwrap_or_default(),
@@ -391,38 +391,6 @@ impl<'a> Core<'a> {
         }
         feature
     }
-}
-
-/// Parts of a quarter of a cylinder's rim that have numbers, by the tangent of half the angle; the quarter and the end stand above that.
-const RIM_BITS: u32 = 13;
-const RIM_PARTS: u16 = (1 << RIM_BITS) - 1;
-
-/// The number that is nearest to a point of a cylinder's rim.
-fn rim_number(radius: f64, point: Vector) -> u16 {
-    let Vector { x, y, z } = point;
-    // Turned into the first quarter.
-    let (quarter, x, y) = match (x > 0.0, y > 0.0) {
-        (true, true) => (0, x, y),
-        (false, true) => (1, y, -x),
-        (false, false) => (2, -x, -y),
-        (true, false) => (3, -y, x),
-    };
-    let part = (f64::from(RIM_PARTS) * (y / (radius + x)) + 0.5) as u16;
-    part.min(RIM_PARTS) | quarter << RIM_BITS | u16::from(z.is_sign_positive()) << (RIM_BITS + 2)
-}
-
-/// The point of a cylinder's rim that has a number.
-fn rim_point(radius: f64, half: f64, number: u16) -> Vector {
-    let tangent = f64::from(number & RIM_PARTS) * f64::from(RIM_PARTS).recip();
-    let scale = radius / tangent.mul_add(tangent, 1.0);
-    let (x, y) = ((1.0 - tangent * tangent) * scale, 2.0 * tangent * scale);
-    let (x, y) = match number >> RIM_BITS & 3 {
-        0 => (x, y),
-        1 => (-y, x),
-        2 => (-x, -y),
-        _ => (y, -x),
-    };
-    Vector::new(x, y, if number >> (RIM_BITS + 2) & 1 == 1 { half } else { -half })
 }
 
 /// The axis that a direction lies most along; the first of equals.
@@ -615,22 +583,6 @@ impl Polyhedron {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Points of a cylinder's rims are as near to those of their numbers as there are many; those lie on the rims.
-    #[test]
-    fn numbers_stand_for_points_of_rims() {
-        let (radius, half) = (0.3, 0.2);
-        let core = Core::Cylinder(radius, half);
-        for k in 0..1000 {
-            let angle = f64::from(k) * 0.1;
-            let point = core.support(Vector::new(angle.cos(), angle.sin(), if k % 2 == 0 { 0.1 } else { -0.1 }));
-            let found = core.corner(core.number(point));
-            assert!(found.distance(point) < 1.25e-4 * radius, "{k}: {found} for {point}");
-            assert!((found.x.hypot(found.y) - radius).abs() < 1e-15, "{k}: {found}");
-        }
-        // Across the axis there is no direction: some point will do.
-        assert_eq!(core.corner(core.number(Vector::new(0.0, 0.0, half))).z, half);
-    }
 
     /// Faces are as far apart as their normals, and as bent as their corners say.
     #[test]

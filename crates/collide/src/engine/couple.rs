@@ -128,6 +128,11 @@ impl<'a> Couple<'a> {
         }
     }
 
+    /// Whether both are hulls of finitely many points.
+    pub(super) fn are_polyhedra(&self) -> bool {
+        self.first.core.is_polyhedron() && self.second.core.is_polyhedron()
+    }
+
     pub(super) fn in_metres(&self, Nearest { normal, distance, middle }: Nearest) -> Nearest {
         let scale = self.first.scale;
         Nearest { normal, distance: distance / scale, middle: middle / scale }
@@ -379,7 +384,7 @@ impl<'a> Couple<'a> {
         };
         let separation = first.separation(second, direction);
         let mut polished = Normal { direction, separation, edges: [None; 2] };
-        let snap = if first.core.is_polyhedron() && second.core.is_polyhedron() { snap } else { snap_as_flat };
+        let snap = if self.are_polyhedra() { snap } else { snap_as_flat };
         let mut face = snap(first, second, polished, *pose_rounding);
         let mut agreed = holds(face);
         if !agreed {

@@ -20,6 +20,7 @@ mod list;
 mod narrow;
 mod place;
 mod polish;
+mod rim;
 mod sdf;
 mod sink;
 mod soft;
