@@ -1,4 +1,5 @@
-//! Host collision: one pair of each kind in contact, hulls in and beside each other, whole worlds of the built-in scenes, and many bodies in one world.
+//! Host collision: one pair of each kind in contact, hulls in and beside each other, whole worlds of the built-in scenes
+//! by themselves and side by side, and many bodies in one world.
 //!
 //! `cargo bench --package manyworlds-benches --bench collide`
 
@@ -6,7 +7,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use manyworlds_collide::{CollisionModel, Scratch};
+use manyworlds_collide::{ABREAST, CollisionModel, Contact, Hints, Overrides, Scratch, World};
 use manyworlds_model::{
     Contacting, Geom, HeightField, ImportOptions, Inertial, Joint, JointKind, Mat3, Mesh, Model, ModelBuilder, Pose,
     Quat, Shape, Vec3, load,
@@ -52,6 +53,20 @@ fn bench(c: &mut Criterion, group: &str, name: &str, model: &Model, poses: &[Pos
     let id = BenchmarkId::new(name, format!("{} contacts", out.len()));
     c.benchmark_group(group).bench_function(id, |b| {
         b.iter(|| collision.collide(|body| black_box(poses[body]), &mut scratch, &mut out));
+    });
+}
+
+/// Times as many worlds as go side by side, each in the same poses, with hints.
+fn bench_abreast(c: &mut Criterion, name: &str, model: &Model, poses: &[Pose]) {
+    let collision = CollisionModel::new(model).expect("supported shapes");
+    let poses: Vec<[[f64; ABREAST]; 7]> = poses.iter().map(|pose| numbers(pose).map(|x| [x; ABREAST])).collect();
+    let (mut scratch, overrides) = (Scratch::default(), Overrides::default());
+    let mut own = <[(Hints, Vec<Contact>); ABREAST]>::default();
+    c.benchmark_group("abreast").bench_function(format!("{ABREAST} x {name}"), |b| {
+        b.iter(|| {
+            let worlds = own.each_mut().map(|(hints, out)| Some(World { overrides: &overrides, hints, out }));
+            collision.collide_abreast(|body| black_box(poses[body]), &[], worlds, &mut scratch)
+        });
     });
 }
 
@@ -166,6 +181,7 @@ fn worlds(c: &mut Criterion) {
             load(scenes.join(file).with_extension("xml"), &ImportOptions::default()).expect("a built-in scene");
         let poses = reference_poses(&loaded.model, by);
         bench(c, "world", name, &loaded.model, &poses);
+        bench_abreast(c, name, &loaded.model, &poses);
     }
 }
 

@@ -11,7 +11,7 @@
 //!   they overlap the length of the shortest translation that parts them (per point of a manifold: along its normal).
 //! * The point lies midway between the two surfaces on the line along the normal.
 //! * A contact is reported when its distance is less than the pair's margin plus
-//!   [`CollisionSettings::speculative_distance`], or what more [`Overrides::travel`] asks for.
+//!   [`CollisionSettings::speculative_distance`], or what more a [`Travel`] asks for.
 //! * A pair of shapes touching along a line or a face gives two to four points, the deepest among them.
 //! * Everything is recomputed from the poses every time; nothing of an earlier call enters the result. Contacts come in
 //!   the order of their pairs, then of their `feature`, which is unique in a world and names the same corner, edge or
@@ -36,7 +36,7 @@ mod zone;
 pub use contact::Contact;
 pub use error::{CollideError, NonFinite};
 pub use rays::{Met, Rays};
-pub use settings::{CollisionSettings, Overrides, Travel};
+pub use settings::{ABREAST, CollisionSettings, Overrides, Travel, Travels, World};
 pub use soft::{Side, SoftContact};
 pub use zone::ray_meets;
 
@@ -90,11 +90,13 @@ impl CollisionModel {
         scratch: &mut Scratch,
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
-        self.collide_with(poses, &Overrides::default(), &mut Hints::default(), scratch, out)
+        self.collide_with(poses, &[], &Overrides::default(), &mut Hints::default(), scratch, out)
     }
 
-    /// As [`CollisionModel::collide`], with geometry, contact parameters or speeds of this world's own, and hints that save
-    /// work where the same world was collided with them a step ago.
+    /// As [`CollisionModel::collide`], with geometry, contact parameters and motions of this world's own, and hints that save
+    /// work where the same world was collided with them a step ago. `travel`: by body of the model, how it may move before contacts
+    /// are looked for again; none where nothing does. Pairs whose motions may bring them nearer by more than the speculative
+    /// distance are reported so much earlier.
     ///
     /// # Errors
     /// As [`CollisionModel::collide`].
@@ -102,23 +104,41 @@ impl CollisionModel {
     pub fn collide_with(
         &self,
         poses: impl Fn(usize) -> [f64; 7],
+        travel: &[Travel],
         overrides: &Overrides<'_>,
         hints: &mut Hints,
         scratch: &mut Scratch,
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
-        self.engine.collide(poses, overrides, hints, &mut scratch.memory, out)
+        self.engine.collide_alone(poses, travel, World { overrides, hints, out }, &mut scratch.memory)
     }
 
-    /// Finds the contacts of the soft bodies of the world that was collided last with this scratch, into `out`, with the
-    /// same overrides. `places` says of each soft body where it is.
+    /// As [`CollisionModel::collide_with`], of worlds side by side, in little more time than of one. `poses` and `travel` have each
+    /// number of all lanes; of those without a world any.
+    ///
+    /// # Errors
+    /// Of each lane with a world, as [`CollisionModel::collide`].
+    #[inline]
+    pub fn collide_abreast(
+        &self,
+        poses: impl Fn(usize) -> [[f64; ABREAST]; 7],
+        travel: &[Travels],
+        worlds: [Option<World<'_>>; ABREAST],
+        scratch: &mut Scratch,
+    ) -> [Result<(), NonFinite>; ABREAST] {
+        self.engine.collide(poses, travel, worlds, &mut scratch.memory)
+    }
+
+    /// Finds the contacts of the soft bodies of a world that was collided last with this scratch, into `out`, with the
+    /// same overrides. `places` says of each soft body where it is; `lane`: which of the worlds side by side it was.
     pub fn collide_soft<'n>(
         &self,
         places: impl Fn(usize) -> SoftPlace<'n>,
         overrides: &Overrides<'_>,
+        lane: usize,
         scratch: &mut Scratch,
         out: &mut Vec<SoftContact>,
     ) {
-        self.engine.collide_soft(&places, overrides, &mut scratch.memory, out);
+        self.engine.collide_soft(&places, overrides, lane, &mut scratch.memory, out);
     }
 }

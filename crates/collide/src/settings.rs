@@ -1,6 +1,6 @@
 //! What a caller chooses: once for a model, or for one world.
 
-use crate::CollideError;
+use crate::{CollideError, Contact, Hints};
 
 /// Settings of a [`crate::CollisionModel`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -9,7 +9,7 @@ pub struct CollisionSettings {
     ///
     /// The solver bounds the approach of an open contact by `distance / h`, so that a body that would pass the surface
     /// within the step stops on it instead of sinking in and being pushed out. Of what comes nearer by more than this in a
-    /// step, [`Overrides::travel`] tells; this is for what changes its velocity within the step. It is small because every open
+    /// step, a [`Travel`] tells; this is for what changes its velocity within the step. It is small because every open
     /// contact is a row in the solver that does nothing, and parts of robots skim each other all the time.
     pub speculative_distance: f64,
     /// Relative rounding of the poses that will be given: the machine epsilon of the numbers they are kept in.
@@ -60,9 +60,6 @@ pub struct Overrides<'a> {
     pub friction: &'a [f64],
     /// Restitution coefficient by geom, before mixing; explicit pairs keep theirs.
     pub restitution: &'a [f64],
-    /// By body of the model: how it may move before contacts are looked for again. Pairs whose motions may bring them nearer
-    /// by more than the speculative distance are reported so much earlier.
-    pub travel: &'a [Travel],
 }
 
 /// A motion of a body, short enough to be taken as a straight one.
@@ -72,4 +69,32 @@ pub struct Travel {
     pub moved: [f64; 3],
     /// As a rotation vector, rad.
     pub turned: [f64; 3],
+}
+
+/// How many worlds are collided side by side, a lane of a vector each.
+pub const ABREAST: usize = 4;
+
+/// The motions of a body in worlds side by side, as of [`Travel`]: each number of all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Travels {
+    /// m
+    pub moved: [[f64; ABREAST]; 3],
+    /// rad
+    pub turned: [[f64; ABREAST]; 3],
+}
+
+impl From<Travel> for Travels {
+    fn from(Travel { moved, turned }: Travel) -> Self {
+        Self { moved: moved.map(|x| [x; ABREAST]), turned: turned.map(|x| [x; ABREAST]) }
+    }
+}
+
+/// One of the worlds that are collided side by side.
+pub struct World<'a> {
+    /// What it has of its own.
+    pub overrides: &'a Overrides<'a>,
+    /// What the step before found.
+    pub hints: &'a mut Hints,
+    /// Its contacts.
+    pub out: &'a mut Vec<Contact>,
 }

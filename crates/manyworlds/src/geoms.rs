@@ -135,7 +135,6 @@ impl GeomOverrides {
             sizes: &self.sizes[own.clone()],
             friction: &self.friction[own.clone()],
             restitution: &self.restitution[own],
-            ..Overrides::default()
         }
     }
 

@@ -1,14 +1,16 @@
 //! Which pairs come near each other: a list known beforehand for small models, a grid for large ones.
 
+use wide::f64x4;
+
 use super::grid::{Ball, Grid};
-use super::list::{List, Spheres};
-use super::place::{Geom, Placed};
-use super::{CollideError, Filter, Kind, Vector};
+use super::list::{List, Sphere};
+use super::place::{Geom, Placed, Places};
+use super::{CollideError, Filter, Kind};
 use crate::pairs::{FrictionSource, Mixed};
 
 /// A model with at most this many geoms has its pairs enumerated when it is built.
 const LIST_GEOMS: usize = 512;
-/// A list up to this long is gone through every step, four pairs at a time; above, the grid is cheaper.
+/// A list up to this long is gone through every step; above, the grid is cheaper.
 const LIST_PAIRS: usize = 8192;
 /// Pairs are numbered `low * n + high` in 32 bits when they are not listed.
 const MOST_GEOMS: usize = 1 << 16;
@@ -32,6 +34,12 @@ impl Reach {
     pub(super) fn of(self, approach: f64) -> f64 {
         self.still + (approach - self.speculative).max(0.0)
     }
+
+    /// The same in all worlds.
+    #[inline(always)]
+    fn of_all(self, approach: f64x4) -> f64x4 {
+        f64x4::splat(self.still) + (approach - f64x4::splat(self.speculative)).fast_max(f64x4::ZERO)
+    }
 }
 
 /// Two geoms that may touch.
@@ -48,6 +56,8 @@ pub(super) struct Pair {
     pub(super) explicit: bool,
     /// Whether `a` is a plane.
     against_plane: bool,
+    /// Whether both are solids, with a core in a box.
+    pub(super) solid: bool,
 }
 
 impl Pair {
@@ -63,6 +73,7 @@ impl Pair {
             source: mixed.source,
             explicit: mixed.explicit,
             against_plane: geoms[a].kind == Kind::Plane,
+            solid: geoms[a].kind > Kind::Plane && geoms[b].kind <= Kind::Mesh,
         }
     }
 
@@ -71,43 +82,52 @@ impl Pair {
         (self.a.min(self.b), self.a.max(self.b))
     }
 
-    /// Distance below which there is a contact, m; none where the bounding spheres do not come so near.
+    /// In which worlds the bounding spheres come so near that there may be a contact, a bit each; the distance below which there is
+    /// one, m.
     #[inline(always)]
-    pub(super) fn reach_if_near(&self, placed: &[Placed]) -> Option<f64> {
-        let (a, b) = (&placed[self.a as usize], &placed[self.b as usize]);
+    pub(super) fn near(&self, places: &[Places]) -> (u32, f64x4) {
+        let (a, b) = (&places[self.a as usize], &places[self.b as usize]);
         let between = b.centre - a.centre;
-        let is_within = |reach: f64| {
+        let is_within = |reach: f64x4| {
             if self.against_plane {
-                return between.dot(a.axis()) < b.radius + reach;
+                return between.dot(a.axes[2]).simd_lt(b.radius + reach);
             }
             let near = a.radius + b.radius + reach;
-            between.length_squared() < near * near
+            between.length_squared().simd_lt(near * near)
         };
         // A plane that turns reaches far beyond its travel.
-        let plane_turns = self.against_plane && a.turned != Vector::ZERO;
-        let farthest = self.reach.of(a.travel + b.travel);
-        if !plane_turns && !is_within(farthest.min(self.reach.of(a.stray + b.stray))) {
-            return None;
+        let nothing = f64x4::ZERO;
+        let turning = if self.against_plane { a.turned.length_squared() } else { nothing };
+        let plane_turns = nothing.simd_lt(turning);
+        let farthest = self.reach.of_all(a.travel + b.travel);
+        let strays = self.reach.of_all(a.stray + b.stray);
+        let near = plane_turns | is_within(farthest.fast_min(strays));
+        let one_is_still = a.travel.simd_eq(nothing) | b.travel.simd_eq(nothing);
+        let still = farthest.simd_eq(f64x4::splat(self.reach.still));
+        let all_told = !plane_turns & (one_is_still | still);
+        let open = (near & !all_told).to_bitmask();
+        if open == 0 {
+            return (near.to_bitmask(), farthest);
         }
-        let one_is_still = a.travel == 0.0 || b.travel == 0.0;
-        if !plane_turns && (one_is_still || farthest == self.reach.still) {
-            return Some(farthest);
-        }
-        Some(self.reach.of(approach(a, b))).filter(|&reach| is_within(reach))
+        let reach = self.reach.of_all(approach(a, b));
+        let near = near & (all_told | is_within(reach));
+        (near.to_bitmask(), all_told.bitselect(farthest, reach))
     }
 }
 
 /// How much nearer the surfaces of two may come: what moves with the other comes no nearer.
-fn approach(a: &Placed, b: &Placed) -> f64 {
-    let small = if a.radius < b.radius { a } else { b };
-    let motion = |of: &Placed| of.moved + of.turned.cross(small.centre - of.centre);
-    (motion(b) - motion(a)).length() + (b.turned - a.turned).length() * small.radius
+fn approach(a: &Places, b: &Places) -> f64x4 {
+    let a_is_small = a.radius.simd_lt(b.radius);
+    let small = a.centre.or(a_is_small, b.centre);
+    let motion = |of: &Places| of.moved + of.turned.cross(small - of.centre);
+    let radius = a_is_small.bitselect(a.radius, b.radius);
+    (motion(b) - motion(a)).length() + (b.turned - a.turned).length() * radius
 }
 
 /// Memory of the search for near pairs.
 #[derive(Default)]
 pub(super) struct Near {
-    spheres: Spheres,
+    spheres: Vec<Sphere>,
     grid: Grid,
 }
 
@@ -157,20 +177,40 @@ impl Broad {
         Ok(Self::Search(Search { filter, planes, others, kinds: geoms.to_vec(), speculative, reach }))
     }
 
-    /// Calls back with the number of each near pair, the pair, and its reach, in increasing order of both geoms.
+    /// Calls back with the number of each pair that is near in one of the `wanted` worlds, the pair, the worlds, and its reach in each;
+    /// in each world in increasing order of both geoms. `placed`: by world.
     #[inline]
-    pub(super) fn visit(&self, placed: &[Placed], near: &mut Near, found: impl FnMut(u32, &Pair, f64)) {
+    pub(super) fn visit(
+        &self,
+        places: &[Places],
+        placed: &[Vec<Placed>],
+        wanted: u32,
+        near: &mut Near,
+        mut found: impl FnMut(u32, &Pair, u32, f64x4),
+    ) {
         match self {
-            Self::List(list) => list.visit(placed, &mut near.spheres, found),
-            Self::Search(search) => search.visit(placed, &mut near.grid, found),
+            Self::List(list) => list.visit(places, &mut near.spheres, wanted, found),
+            Self::Search(search) => {
+                for (lane, placed) in placed.iter().enumerate().filter(|(lane, _)| wanted >> lane & 1 != 0) {
+                    search.visit(places, placed, lane, &mut near.grid, &mut found);
+                }
+            }
         }
     }
 }
 
 impl Search {
-    fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair, f64)) {
+    /// Pairs of one world.
+    fn visit(
+        &self,
+        places: &[Places],
+        placed: &[Placed],
+        lane: usize,
+        grid: &mut Grid,
+        found: &mut impl FnMut(u32, &Pair, u32, f64x4),
+    ) {
         // Whatever moves most may meet whatever moves as much.
-        let farthest = placed.iter().fold(0.0, |most: f64, shape| most.max(shape.travel));
+        let farthest = places.iter().fold(0.0, |most: f64, shape| most.max(shape.travel.to_array()[lane]));
         let reach = self.reach.of(2.0 * farthest);
         let ball = |geom: u32| {
             let Placed { centre, radius, .. } = placed[geom as usize];
@@ -191,8 +231,9 @@ impl Search {
             let (low, high) = (low as usize, high as usize);
             if let Some(mixed) = self.filter.mix(low, high) {
                 let pair = Pair::new(low, high, &self.kinds, &mixed, self.speculative);
-                if let Some(reach) = pair.reach_if_near(placed) {
-                    found((low * self.kinds.len() + high) as u32, &pair, reach);
+                let (near, reach) = pair.near(places);
+                if near >> lane & 1 != 0 {
+                    found((low * self.kinds.len() + high) as u32, &pair, 1 << lane, reach);
                 }
             }
         }

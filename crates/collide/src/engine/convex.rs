@@ -1,7 +1,6 @@
 //! Convex shapes without a closed form: parry's GJK and EPA for the normal, the features that face each other for the
 //! points.
 
-use super::bounds;
 use super::clip::{Candidate, Points};
 use super::core_shape::{Core, Polyhedron};
 use super::couple::{APART, Couple, PARTED, Parted, Quick, SHALLOW};
@@ -189,9 +188,6 @@ pub(super) fn convex_convex(
         }
     }
     let within = sink.reach + rounding[0] + rounding[1];
-    if bounds::are_apart(&core_a, a, &core_b, b, within) {
-        return None;
-    }
     match nearest_by(&core_a, a, &core_b, b, within, hint, workspace) {
         Ok((nearest, proven)) => {
             touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);

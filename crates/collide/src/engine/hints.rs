@@ -148,7 +148,7 @@ impl Hints {
 mod tests {
     use super::super::{Engine, Memory};
     use super::*;
-    use crate::{CollisionSettings, Overrides};
+    use crate::{CollisionSettings, Overrides, World};
     use manyworlds_model::{Contacting, Geom, Inertial, Joint, JointKind, Mat3, Mesh, ModelBuilder, Pose, Shape, Vec3};
 
     /// A round slab lies on a box as large as that, or hovers over it: every step is proven by the one before.
@@ -180,7 +180,8 @@ mod tests {
                 1 => [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
                 _ => [0.01, 0.02, height, turn.cos(), 0.0, 0.0, turn.sin()],
             };
-            engine.collide(poses, &Overrides::default(), &mut hints, &mut memory, &mut out).expect("finite poses");
+            let world = World { overrides: &Overrides::default(), hints: &mut hints, out: &mut out };
+            engine.collide_alone(poses, &[], world, &mut memory).expect("finite poses");
             assert_eq!(out.len(), 4, "step {step}");
             let [(_, Note::Touching { trust: Trust { failed: 0, .. }, .. })] = hints.now.notes[..] else {
                 panic!("step {step}: {:?}", hints.now.notes);

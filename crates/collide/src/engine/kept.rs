@@ -57,7 +57,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::super::{Engine, Hints, Memory};
-    use crate::{CollisionSettings, Overrides};
+    use crate::{CollisionSettings, Overrides, World};
     use manyworlds_model::{
         Contacting, Geom, Inertial, Joint, JointKind, Mat3, Mesh, ModelBuilder, Pose, Quat, Shape, Vec3,
     };
@@ -94,7 +94,8 @@ mod tests {
             let turn = Quat::from_scaled_axis(Vec3::new(0.3, -0.2, 0.5 + time)).into_inner();
             let second = [0.02, 0.03 + 0.1 * time, 0.01, turn.w, turn.i, turn.j, turn.k];
             let poses = |body| if body == 1 { [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] } else { second };
-            engine.collide(poses, &Overrides::default(), &mut hints, &mut memory, &mut out).expect("finite poses");
+            let world = World { overrides: &Overrides::default(), hints: &mut hints, out: &mut out };
+            engine.collide_alone(poses, &[], world, &mut memory).expect("finite poses");
             assert!(out.iter().any(|contact| contact.distance < -0.02), "step {step}: {out:?}");
             proven += u32::from(memory.workspace.polytope.is_as_kept);
         }

@@ -26,19 +26,22 @@ mod sink;
 mod soft;
 mod terrain;
 mod triangle_box;
+mod vectors;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use manyworlds_model::{HeightField, Mesh, Model, Sdf};
 
 use crate::hull::Hull;
 use crate::pairs::{Filter, Kind};
-use crate::{CollideError, CollisionSettings, Contact, NonFinite, Overrides};
+use crate::{ABREAST, CollideError, CollisionSettings, Contact, NonFinite, Overrides, Travel, Travels, World};
 use broad::{Broad, Near};
 use convex::Workspace;
 use core_shape::Polyhedron;
-use frames::Frame;
+use frames::Frames;
 pub use hints::Hints;
 use parry3d_f64::math::{Matrix, Vector};
-use place::{Geom, Placed};
+use place::{Geom, Placed, Places};
 use rayon::prelude::*;
 use sink::Sink;
 pub use soft::SoftPlace;
@@ -47,12 +50,16 @@ use terrain::Terrain;
 /// A model, prepared.
 #[derive(Debug)]
 pub(crate) struct Engine {
+    /// Tells it from all others of the process.
+    number: u64,
     geoms: Vec<Geom>,
     /// Static geoms where they stand; movable ones with the model's sizes at the origin.
     rest: Vec<Placed>,
     /// Movable geoms that some pair may concern, in order, and the places of their bodies in `bodies`.
     moving: Vec<(u32, u32)>,
-    /// Bodies of those geoms.
+    /// All other geoms.
+    standing: Vec<u32>,
+    /// Bodies of the moving ones.
     bodies: Vec<u32>,
     broad: Broad,
     meshes: Vec<Polyhedron>,
@@ -65,16 +72,30 @@ pub(crate) struct Engine {
     reduce: bool,
 }
 
-/// What one world after another is computed in.
+/// What some worlds after others are computed in.
 #[derive(Default)]
 pub(crate) struct Memory {
-    frames: Vec<Frame>,
-    placed: Vec<Placed>,
+    /// Whose geoms are in `places` and `placed`.
+    engine: Option<u64>,
+    /// Whether some of them have a world's own sizes.
+    resized: bool,
+    /// Whether some of them may move.
+    travelled: bool,
+    frames: Vec<Frames>,
+    /// Of all worlds side by side.
+    places: Vec<Places>,
+    /// Of each world.
+    placed: [Vec<Placed>; ABREAST],
     near: Near,
     workspace: Workspace,
     candidates: sdf::Candidates,
     soft: soft::Scratch,
+    /// How the bodies of a world by itself move.
+    travel: Vec<Travels>,
 }
+
+/// Engines that were made.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 impl Engine {
     pub(crate) fn new(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
@@ -103,11 +124,15 @@ impl Engine {
             at += usize::from(bodies[at] != geoms[g as usize].owner);
             (g, at as u32)
         });
-        let moving = placed.collect();
+        let moving: Vec<(u32, u32)> = placed.collect();
+        let stands = |geom: &u32| moving.binary_search_by_key(geom, |&(moving, _)| moving).is_err();
+        let standing = (0..geoms.len() as u32).filter(stands).collect();
         Ok(Self {
+            number: MADE.fetch_add(1, Ordering::Relaxed),
             geoms,
             rest,
             moving,
+            standing,
             bodies,
             broad,
             meshes,
@@ -119,42 +144,74 @@ impl Engine {
         })
     }
 
+    /// Contacts of a world by itself.
+    #[inline]
+    pub(crate) fn collide_alone(
+        &self,
+        poses: impl Fn(usize) -> [f64; 7],
+        travel: &[Travel],
+        world: World<'_>,
+        memory: &mut Memory,
+    ) -> Result<(), NonFinite> {
+        let mut travels = std::mem::take(&mut memory.travel);
+        travels.clear();
+        travels.extend(travel.iter().copied().map(Travels::from));
+        let poses = |body| poses(body).map(|x| [x; ABREAST]);
+        let [found, ..] = self.collide(poses, &travels, [Some(world), None, None, None], memory);
+        memory.travel = travels;
+        found
+    }
+
+    /// Contacts of the worlds of some lanes.
     #[inline]
     pub(crate) fn collide(
         &self,
-        poses: impl Fn(usize) -> [f64; 7],
-        overrides: &Overrides<'_>,
-        hints: &mut Hints,
+        poses: impl Fn(usize) -> [[f64; ABREAST]; 7],
+        travel: &[Travels],
+        mut worlds: [Option<World<'_>>; ABREAST],
         memory: &mut Memory,
-        out: &mut Vec<Contact>,
-    ) -> Result<(), NonFinite> {
-        out.clear();
-        hints.begin();
-        self.place(poses, memory)?;
-        self.collide_placed(overrides, hints, memory, out);
-        Ok(())
+    ) -> [Result<(), NonFinite>; ABREAST] {
+        for world in worlds.iter_mut().flatten() {
+            world.out.clear();
+            world.hints.begin();
+        }
+        let finite = self.place(poses, &worlds, memory);
+        self.travel(travel, memory);
+        for (world, _) in worlds.iter_mut().zip(&finite).filter(|(_, finite)| finite.is_err()) {
+            *world = None;
+        }
+        self.collide_placed(worlds, memory);
+        finite
     }
 
     /// Contacts of geoms that are placed. By itself, so that it is not compiled again for each kind of poses.
-    fn collide_placed(
-        &self,
-        overrides: &Overrides<'_>,
-        hints: &mut Hints,
-        memory: &mut Memory,
-        out: &mut Vec<Contact>,
-    ) {
-        let Memory { frames, placed, near, workspace, candidates, .. } = memory;
-        self.resize(overrides, frames, placed);
+    fn collide_placed(&self, worlds: [Option<World<'_>>; ABREAST], memory: &mut Memory) {
+        let Memory { places, placed, near, workspace, candidates, .. } = memory;
         workspace.points.rounding.relative = self.pose_rounding;
-        let mut sink = Sink::new(out, self.pose_rounding);
-        self.broad.visit(placed, near, |number, pair, reach| {
-            let first = sink.begin(number, pair, &self.geoms, reach, overrides);
-            let found = self.narrow(pair, placed, hints.of(number), workspace, candidates, &mut sink);
-            hints.leave(number, found, &mut workspace.polytope);
-            if self.reduce {
-                sink.thin(first);
+        let mut wanted = 0;
+        let mut lane = 0;
+        let mut lanes = worlds.map(|world| {
+            wanted |= u32::from(world.is_some()) << lane;
+            lane += 1;
+            world.map(|World { overrides, hints, out }| (Sink::new(out, self.pose_rounding), overrides, hints))
+        });
+        self.broad.visit(places, placed, wanted, near, |number, pair, mut near, reach| {
+            if pair.solid {
+                let (a, b) = (&places[pair.a as usize], &places[pair.b as usize]);
+                near &= !bounds::are_apart_in(a, b, reach + a.rounding + b.rounding);
             }
-            sink.end(first);
+            for (lane, reach) in reach.to_array().into_iter().enumerate() {
+                let Some((sink, overrides, hints)) = lanes[lane].as_mut().filter(|_| near >> lane & 1 != 0) else {
+                    continue;
+                };
+                let first = sink.begin(number, pair, &self.geoms, reach, overrides);
+                let found = self.narrow(pair, &placed[lane], hints.of(number), workspace, candidates, sink);
+                hints.leave(number, found, &mut workspace.polytope);
+                if self.reduce {
+                    sink.thin(first);
+                }
+                sink.end(first);
+            }
         });
     }
 }

@@ -1,10 +1,14 @@
 //! Geoms, in their bodies and in the world.
 
 use manyworlds_model::{Model, Pose, Shape};
+use wide::f64x4;
 
-use super::frames::{self, Frame};
-use super::{Engine, Filter, Kind, Matrix, Memory, NonFinite, Overrides, Polyhedron, Terrain, Vector};
+use super::core_shape::Core;
+use super::frames;
+use super::vectors::{self, Vectors};
+use super::{Engine, Filter, Kind, Matrix, Memory, NonFinite, Polyhedron, Terrain, Vector};
 use crate::hull::Hull;
+use crate::{ABREAST, Travels, World};
 
 /// What is constant of a geom.
 #[derive(Debug, Clone)]
@@ -23,7 +27,7 @@ pub(super) struct Geom {
     aligned: bool,
 }
 
-/// A shape where it stands in the world.
+/// A shape where it stands in one world.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Placed {
     /// Origin of its frame, m.
@@ -34,14 +38,36 @@ pub(super) struct Placed {
     pub(super) radius: f64,
     /// Radius, radius and half length, half edges or semi-axes, m.
     pub(super) size: [f64; 3],
+}
+
+/// A shape in all worlds, as the search for near pairs sees it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Places {
+    /// As of [`Placed`].
+    pub(super) centre: Vectors,
+    pub(super) axes: [Vectors; 3],
+    pub(super) radius: f64x4,
+    /// Half edges of the box along the axes that holds its core, m.
+    pub(super) bounds: Vectors,
+    /// What its surface stands off that, m.
+    pub(super) rounding: f64x4,
     /// How its centre may move before contacts are looked for again, m,
-    pub(super) moved: Vector,
+    pub(super) moved: Vectors,
     /// how it may turn until then, as a rotation vector, rad,
-    pub(super) turned: Vector,
+    pub(super) turned: Vectors,
     /// and how far its surface comes by both, m; of a plane its centre.
-    pub(super) travel: f64,
+    pub(super) travel: f64x4,
     /// The same beside what the world's movable geoms do on the mean: two that fall together come no nearer.
-    pub(super) stray: f64,
+    pub(super) stray: f64x4,
+}
+
+impl Places {
+    /// World vectors in the shape's axes.
+    #[inline(always)]
+    pub(super) fn local(&self, v: Vectors) -> Vectors {
+        let [x, y, z] = self.axes;
+        Vectors::new(x.dot(v), y.dot(v), z.dot(v))
+    }
 }
 
 impl Placed {
@@ -127,13 +153,7 @@ pub(super) fn prepare(
         radius = bounding_radius(kind, &size, radius);
         let fixed = filter.is_static(index);
         let world = if fixed { frames[geom.body] * pose } else { Pose::identity() };
-        rest.push(Placed {
-            centre: vector(&world.translation.vector),
-            axes: matrix(&world),
-            radius,
-            size,
-            ..Placed::default()
-        });
+        rest.push(Placed { centre: vector(&world.translation.vector), axes: matrix(&world), radius, size });
         geoms.push(Geom {
             kind,
             owner: geom.body as u32,
@@ -148,49 +168,115 @@ pub(super) fn prepare(
 }
 
 impl Engine {
-    /// Puts every geom where the bodies' poses have it.
-    pub(super) fn place(&self, poses: impl Fn(usize) -> [f64; 7], memory: &mut Memory) -> Result<(), NonFinite> {
-        let Memory { frames, placed, .. } = memory;
-        frames::frames(&self.bodies, poses, f64::EPSILON < self.pose_rounding, frames)?;
-        placed.clear();
-        placed.extend_from_slice(&self.rest);
+    /// Puts every geom where the bodies' poses have it in each world, with that world's own sizes. Says of each world whether its
+    /// poses are finite.
+    #[inline]
+    pub(super) fn place(
+        &self,
+        poses: impl Fn(usize) -> [[f64; ABREAST]; 7],
+        worlds: &[Option<World<'_>>; ABREAST],
+        memory: &mut Memory,
+    ) -> [Result<(), NonFinite>; ABREAST] {
+        let rounded = f64::EPSILON < self.pose_rounding;
+        let finite = frames::frames(&self.bodies, poses, rounded, &mut memory.frames);
+        self.begin(memory);
+        self.resize(worlds, memory);
+        let Memory { frames, places, placed, .. } = memory;
         for &(index, body) in &self.moving {
-            let (geom, frame) = (&self.geoms[index as usize], &frames[body as usize]);
-            let target = &mut placed[index as usize];
-            target.centre = frame.origin + frame.axes * geom.offset;
-            target.axes = if geom.aligned { frame.axes } else { frame.axes * geom.axes };
-        }
-        Ok(())
-    }
-
-    /// Gives placed geoms the sizes and speeds that this world has of its own.
-    pub(super) fn resize(&self, overrides: &Overrides<'_>, frames: &[Frame], placed: &mut [Placed]) {
-        for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
-            if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
-                target.size = *size;
-                target.radius = bounding_radius(geom.kind, size, 0.0);
+            let (index, frame) = (index as usize, &frames[body as usize]);
+            let (geom, target) = (&self.geoms[index], &mut places[index]);
+            target.centre = frame.origin + frame.turn(geom.offset);
+            target.axes = if geom.aligned { frame.axes } else { frame.turn_axes(&geom.axes) };
+            let (c, [x, y, z]) = (target.centre, target.axes);
+            let columns = [[c.x, c.y, c.z, x.x], [x.y, x.z, y.x, y.y], [y.z, z.x, z.y, z.z]];
+            let [first, second, third] = columns.map(f64x4::transpose);
+            for lane in (0..ABREAST).filter(|&lane| worlds[lane].is_some()) {
+                let placed = &mut placed[lane][index];
+                let ([a, b, c, d], [e, f, g, h]) = (first[lane].to_array(), second[lane].to_array());
+                let [i, j, k, l] = third[lane].to_array();
+                placed.centre = Vector::new(a, b, c);
+                placed.axes = Matrix::from_cols_array(&[d, e, f, g, h, i, j, k, l]);
             }
         }
-        if overrides.travel.is_empty() {
+        finite
+    }
+
+    /// Geoms at rest with the model's sizes, where the memory has others.
+    fn begin(&self, memory: &mut Memory) {
+        let Memory { engine, resized, travelled, places, placed, .. } = memory;
+        if *engine == Some(self.number) && !*resized {
             return;
         }
-        let mut sum = Vector::ZERO;
+        (*engine, *resized, *travelled) = (Some(self.number), false, false);
+        placed.iter_mut().for_each(|placed| placed.clone_from(&self.rest));
+        places.clear();
+        places.extend(self.geoms.iter().zip(&self.rest).map(|(geom, rest)| {
+            let core = Core::of(geom.kind, rest, self.meshes.get(geom.asset as usize));
+            Places {
+                centre: Vectors::splat(rest.centre),
+                axes: [rest.axes.x_axis, rest.axes.y_axis, rest.axes.z_axis].map(Vectors::splat),
+                radius: f64x4::splat(rest.radius),
+                bounds: Vectors::splat(core.bounds()),
+                rounding: f64x4::splat(Core::rounding(geom.kind, rest)),
+                ..Places::default()
+            }
+        }));
+    }
+
+    /// Gives geoms the sizes that worlds have of their own.
+    fn resize(&self, worlds: &[Option<World<'_>>; ABREAST], memory: &mut Memory) {
+        for (lane, world) in worlds.iter().enumerate() {
+            let Some(world) = world else { continue };
+            memory.resized |= !world.overrides.sizes.is_empty();
+            for (index, (geom, size)) in self.geoms.iter().zip(world.overrides.sizes).enumerate() {
+                if matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
+                    continue;
+                }
+                let (own, all) = (&mut memory.placed[lane][index], &mut memory.places[index]);
+                (own.size, own.radius) = (*size, bounding_radius(geom.kind, size, 0.0));
+                vectors::set(&mut all.radius, lane, own.radius);
+                vectors::set(&mut all.rounding, lane, Core::rounding(geom.kind, own));
+                let bounds = Core::of(geom.kind, own, None).bounds();
+                vectors::set(&mut all.bounds.x, lane, bounds.x);
+                vectors::set(&mut all.bounds.y, lane, bounds.y);
+                vectors::set(&mut all.bounds.z, lane, bounds.z);
+            }
+        }
+    }
+
+    /// Tells placed geoms how they may move; `travel`: by body, none if nothing does.
+    pub(super) fn travel(&self, travel: &[Travels], memory: &mut Memory) {
+        let Memory { frames, places, travelled, .. } = memory;
+        if travel.is_empty() {
+            if std::mem::take(travelled) {
+                for place in places {
+                    (place.moved, place.turned) = Default::default();
+                    (place.travel, place.stray) = Default::default();
+                }
+            }
+            return;
+        }
+        *travelled = true;
+        let mut sum = Vectors::default();
         for &(index, body) in &self.moving {
             let geom = &self.geoms[index as usize];
-            let Some(travel) = overrides.travel.get(geom.owner as usize) else { continue };
-            let (target, frame) = (&mut placed[index as usize], &frames[body as usize]);
-            let turned = Vector::from_array(travel.turned);
-            target.moved = Vector::from_array(travel.moved) + turned.cross(target.centre - frame.origin);
+            let Some(travel) = travel.get(geom.owner as usize) else { continue };
+            let (target, frame) = (&mut places[index as usize], &frames[body as usize]);
+            let turned = Vectors::from_numbers(travel.turned);
+            target.moved = Vectors::from_numbers(travel.moved) + turned.cross(target.centre - frame.origin);
             target.turned = turned;
-            let lever = if geom.kind == Kind::Plane { 0.0 } else { target.radius };
-            let by_turning = turned.length() * lever;
-            target.travel = target.moved.length() + by_turning;
-            target.stray = by_turning;
-            sum += target.moved;
+            let lever = if geom.kind == Kind::Plane { f64x4::ZERO } else { target.radius };
+            target.stray = turned.length() * lever;
+            target.travel = target.moved.length() + target.stray;
+            sum = sum + target.moved;
         }
-        let mean = sum / self.moving.len().max(1) as f64;
-        for target in placed {
+        let n = f64x4::splat(self.moving.len().max(1) as f64);
+        let mean = Vectors::new(sum.x / n, sum.y / n, sum.z / n);
+        for &(index, _) in &self.moving {
+            let target = &mut places[index as usize];
             target.stray += (target.moved - mean).length();
         }
+        let stray = mean.length();
+        self.standing.iter().for_each(|&index| places[index as usize].stray = stray);
     }
 }

@@ -255,16 +255,18 @@ impl Facet {
 }
 
 impl Engine {
-    /// Contacts of the soft bodies of the world whose geoms were placed last; `overrides` as then.
+    /// Contacts of the soft bodies of one of the worlds whose geoms were placed last; `overrides` as then.
     pub(crate) fn collide_soft<'n>(
         &self,
         places: &dyn Fn(usize) -> SoftPlace<'n>,
         overrides: &Overrides<'_>,
+        lane: usize,
         memory: &mut Memory,
         out: &mut Vec<SoftContact>,
     ) {
         out.clear();
-        let Memory { placed, workspace, soft: scratch, .. } = memory;
+        let Memory { places: all, placed, workspace, soft: scratch, .. } = memory;
+        let placed = &placed[lane];
         workspace.points.rounding.relative = self.pose_rounding;
         let Scratch { points, spheres, grid, seen } = scratch;
         spheres.resize_with(self.surfaces.bodies.len(), Vec::new);
@@ -275,7 +277,7 @@ impl Engine {
             let (surface, place) = (&self.surfaces.bodies[pair.soft], places(pair.soft));
             let at = place.vertices;
             let (geom, shape) = (&self.geoms[pair.other], &placed[pair.other]);
-            let reach = pair.reach.of(place.travel + shape.travel);
+            let reach = pair.reach.of(place.travel + all[pair.other].travel.to_array()[lane]);
             let friction =
                 pair.friction(place.friction, overrides.friction.get(pair.other).copied().unwrap_or(pair.friction));
             let first = Some(Side::Rigid { body: geom.owner, geom: pair.other as u32 });
@@ -366,7 +368,7 @@ impl Engine {
             let mut sink = Sink::new(points, self.pose_rounding);
             sink.reach = reach;
             let size = [radius, 0.0, 0.0];
-            let ball = Placed { centre, axes: Matrix::IDENTITY, radius, size, ..Placed::default() };
+            let ball = Placed { centre, axes: Matrix::IDENTITY, radius, size };
             match geom.kind {
                 Kind::Plane => {
                     let normal = shape.axis();

@@ -111,7 +111,14 @@ fn priority() {
     let mut out = Vec::new();
     let collision = CollisionModel::new(&model).unwrap();
     collision
-        .collide_with(|_| numbers(&Pose::identity()), &own, &mut Hints::default(), &mut Scratch::default(), &mut out)
+        .collide_with(
+            |_| numbers(&Pose::identity()),
+            &[],
+            &own,
+            &mut Hints::default(),
+            &mut Scratch::default(),
+            &mut out,
+        )
         .unwrap();
     assert_eq!(frictions(&out), [0.2, 0.0, 0.0]);
 }
@@ -152,7 +159,7 @@ fn a_world_of_its_own_sizes_and_friction() {
     collision.collide(poses, &mut scratch, &mut out).unwrap();
     assert!(out.is_empty());
     let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3], ..Overrides::default() };
-    collision.collide_with(poses, &own, &mut Hints::default(), &mut scratch, &mut out).unwrap();
+    collision.collide_with(poses, &[], &own, &mut Hints::default(), &mut scratch, &mut out).unwrap();
     assert_eq!(out.len(), 1);
     assert!((out[0].distance + 0.05).abs() < 1e-12 && out[0].friction == 0.3);
     collision.collide(poses, &mut scratch, &mut out).unwrap();
@@ -221,10 +228,11 @@ fn moving(travel: [Travel; 2], ground: Travel) -> Vec<[u32; 2]> {
     let collision = CollisionModel::new(&builder.build().unwrap()).unwrap();
     let mut all = vec![Travel::default(); 4];
     (all[boxes[0]], all[boxes[1]], all[floor]) = (travel[0], travel[1], ground);
-    let own = Overrides { travel: &all, ..Overrides::default() };
     let mut out = Vec::new();
     let poses = |_: usize| numbers(&Pose::identity());
-    collision.collide_with(poses, &own, &mut Hints::default(), &mut Scratch::default(), &mut out).unwrap();
+    collision
+        .collide_with(poses, &all, &Overrides::default(), &mut Hints::default(), &mut Scratch::default(), &mut out)
+        .unwrap();
     let mut pairs: Vec<_> = out.iter().map(|contact| contact.bodies).collect();
     pairs.dedup();
     pairs
@@ -279,10 +287,18 @@ fn nothing_that_touches_after_a_motion_was_missed() {
             radii.push(radius);
         }
         let collision = CollisionModel::new(&builder.build().unwrap()).unwrap();
-        let own = Overrides { travel: &travel, ..Overrides::default() };
         let poses = |body: usize| numbers(&Pose::from_parts(centres[body - 1].0.into(), Default::default()));
         let mut out = Vec::new();
-        collision.collide_with(poses, &own, &mut Hints::default(), &mut Scratch::default(), &mut out).unwrap();
+        collision
+            .collide_with(
+                poses,
+                &travel,
+                &Overrides::default(),
+                &mut Hints::default(),
+                &mut Scratch::default(),
+                &mut out,
+            )
+            .unwrap();
         let told: std::collections::BTreeSet<_> = out.iter().map(|contact| contact.geoms).collect();
         let (mut met, mut near) = (0, 0);
         for j in 0..n {

@@ -216,7 +216,7 @@ fn compare_sizes(first: &str, second: &str, cases: usize) -> (f64, usize) {
             let mut out: Vec<Contact> = Vec::new();
             let overrides = Overrides { sizes, ..Overrides::default() };
             collision
-                .collide_with(|body| poses[body], &overrides, &mut Hints::default(), &mut scratch, &mut out)
+                .collide_with(|body| poses[body], &[], &overrides, &mut Hints::default(), &mut scratch, &mut out)
                 .expect("finite poses");
             out
         };

@@ -224,7 +224,7 @@ fn with_and_without_hints(
     let (mut with, mut without, mut deep) = (Vec::new(), Vec::new(), 0);
     for step in 0..steps {
         let poses = |b: usize| numbers(&pose(b - 1, step));
-        model.collide_with(poses, &Overrides::default(), &mut hints, &mut scratch, &mut with).unwrap();
+        model.collide_with(poses, &[], &Overrides::default(), &mut hints, &mut scratch, &mut with).unwrap();
         model.collide(poses, &mut scratch, &mut without).unwrap();
         assert_eq!(with, without, "step {step}");
         deep += with.iter().filter(|contact| contact.distance < -0.02).count();

@@ -1,5 +1,6 @@
 //! Collision from outside.
 
+mod abreast;
 mod broad;
 mod closed_forms;
 mod common;

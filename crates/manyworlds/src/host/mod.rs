@@ -1,6 +1,7 @@
 //! The host's half of a step: collide every world, find islands, look up last step's impulses, pack for upload.
 
 mod adhesion;
+mod collide;
 mod fixed;
 mod islands;
 mod lists;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch, Side, Travel};
+use manyworlds_collide::{ABREAST, CollisionModel, Contact, Overrides, Scratch, Side, Travels};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
@@ -37,6 +38,7 @@ use crate::lanes::LaneMap;
 use crate::mocap::{MocapMap, Mocaps};
 pub(crate) use adhesion::Adhesion;
 use adhesion::AdhesionPack;
+use collide::TreeLanes;
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
 pub(crate) use islands::{IslandPack, IslandParts, SetPart, SideTree};
@@ -118,8 +120,10 @@ pub(crate) struct SetShape {
 #[derive(Default)]
 struct Bench {
     scratch: Scratch,
+    /// Where the trees of the worlds side by side are.
+    lanes: Vec<TreeLanes>,
     /// By body.
-    travel: Vec<Travel>,
+    travel: Vec<Travels>,
     /// Spent on contacts and on islands in the run at hand, where it is timed.
     spent: [Duration; 2],
     begins: Vec<u32>,
@@ -260,60 +264,9 @@ impl<T: Scalar> HostStage<T> {
         let passed = |since: Option<Instant>| since.map_or(Duration::ZERO, |since| since.elapsed());
         let work = |(block, ((worlds, organisers), bench)): Task<'_>| {
             let clock = now();
-            for (i, world) in worlds.iter_mut().enumerate() {
-                let index = block * BLOCK + i;
-                world.contacts.clear();
-                world.soft.clear();
-                world.drifts.clear();
-                world.soft_drifts.clear();
-                if !stopped(index) {
-                    let mocaps = moving.mocaps;
-                    // What moves and is in no tree stands on a mocap body.
-                    let pose = |body: usize| match model.lanes.bodies[body] {
-                        Some(_) => model.pose(poses, width, index, body).map(Scalar::to_f64),
-                        None => mocaps.of(&model.mocaps, index, body).unwrap_or_default(),
-                    };
-                    let mut own = overrides(index);
-                    let speeds = |set: usize| (moving.speeds)(set);
-                    let way = |body: usize| match mocaps.motion(&model.mocaps, index, body) {
-                        Some((_, [moved, turned])) if mocaps.moving => {
-                            Travel { moved: moved.into(), turned: turned.into() }
-                        }
-                        _ => Travel::default(),
-                    };
-                    let resized = !own.sizes.is_empty();
-                    let moving = mocaps.moving;
-                    if model.travel(&speeds, params, width, index, (resized || moving, way), &mut bench.travel) {
-                        own.travel = &bench.travel;
-                    }
-                    // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                    let World { hints, contacts, .. } = &mut *world;
-                    let found = model.collision.collide_with(pose, &own, hints, &mut bench.scratch, contacts);
-                    if found.is_ok() && !model.soft.is_empty() {
-                        model.ride(mocaps, params, index, &mut world.rides);
-                        let motion = |body| mocaps.motion(&model.mocaps, index, body);
-                        let stands = |body| match motion(body) {
-                            Some((pose, _)) => pose,
-                            None => frame(unit(model.pose(poses, width, index, body))),
-                        };
-                        let way = |body| match motion(body) {
-                            Some((_, way)) => way.map(|way| way.norm()),
-                            None => model.way(&speeds, params, width, index, body),
-                        };
-                        model.collide_soft(
-                            poses,
-                            params,
-                            (width, index),
-                            (stands, way),
-                            &own,
-                            (&mut bench.scratch, &mut bench.nodes),
-                            &mut world.soft,
-                        );
-                    }
-                    if moving {
-                        model.drift(mocaps, params, index, world);
-                    }
-                }
+            for (i, worlds) in worlds.chunks_mut(ABREAST).enumerate() {
+                let first = block * BLOCK + ABREAST * i;
+                model.collide(moving, params, (width, first), &overrides, &stopped, worlds, bench);
             }
             bench.spent[0] += passed(clock);
             let clock = now();

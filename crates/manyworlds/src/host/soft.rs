@@ -109,14 +109,14 @@ fn lever(follows: &[(u32, f64)]) -> f64 {
 
 impl<T: Scalar> HostModel<T> {
     /// Contacts of the soft bodies of a world; `states` are those of tree sets, in tile layout. `pose` and `way`: where a body is,
-    /// and how far it may move and turn within a step.
+    /// and how far it may move and turn within a step. `placed`: the lane that the world's geoms were placed in last.
     pub(super) fn collide_soft<'p>(
         &self,
         states: &impl Fn(usize) -> &'p [T],
         params: &[LaneParams<T>],
         (width, world): (usize, usize),
         (pose, way): (impl Fn(usize) -> Pose, impl Fn(usize) -> [f64; 2]),
-        overrides: &Overrides<'_>,
+        (overrides, placed): (&Overrides<'_>, usize),
         (scratch, [nodes, skins]): (&mut Scratch, &mut [Vec<Vec<[f64; 3]>>; 2]),
         out: &mut Vec<SoftContact>,
     ) where
@@ -154,7 +154,7 @@ impl<T: Scalar> HostModel<T> {
             let (vertices, travel, friction) = own[soft];
             SoftPlace { vertices, travel, friction }
         };
-        self.collision.collide_soft(place, overrides, scratch, out);
+        self.collision.collide_soft(place, overrides, placed, scratch, out);
         out.retain(|contact| contact.sides.iter().any(|side| self.moves(side)));
     }
 

@@ -1,11 +1,12 @@
 //! How far ahead of bodies contacts are looked for: as far as they may come within a step.
 
-use manyworlds_collide::Travel;
+use manyworlds_collide::{ABREAST, Travel, Travels};
 use manyworlds_model::Vec3;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::SPEED;
 use manyworlds_shaders::index::tile_at;
 
+use super::collide::TreeLanes;
 use super::{HostModel, LaneParams};
 
 /// How much faster than at the start of a step a body is taken to move within it.
@@ -23,37 +24,65 @@ pub(crate) fn within_step(h: f64, falls: [f64; 3], speed: impl Fn(usize) -> f64)
 }
 
 impl<T: Scalar> HostModel<T> {
-    /// How the bodies of a world may move within a step, if any so far that the speculative distance alone would miss what it
-    /// meets. `always`: even if not, as where the world has geoms of its own, of which the model's lever says nothing; `still`:
-    /// how a body of no tree moves.
+    /// How the bodies of worlds side by side may move within a step: of each world in which any so far that the speculative distance
+    /// alone would miss what it meets, none of the others. `always`: even if not, as where the world has geoms of its own, of which
+    /// the model's lever says nothing; `still`: how a body of no tree moves.
     pub(super) fn travel<'p>(
         &self,
         speeds: &impl Fn(usize) -> &'p [T],
         params: &[LaneParams<T>],
         width: usize,
-        world: usize,
-        (always, still): (bool, impl Fn(usize) -> Travel),
-        travel: &mut Vec<Travel>,
-    ) -> bool
-    where
+        (lanes, worlds): (&[TreeLanes], [usize; ABREAST]),
+        (always, still): ([bool; ABREAST], impl Fn(usize, usize) -> Travel),
+        travel: &mut Vec<Travels>,
+    ) where
         T: 'p,
     {
-        let (mut farthest, mut at) = (0.0, None);
+        let mut farthest = [0.0; ABREAST];
+        let mut at: Option<(usize, [f64; ABREAST], [[f64; ABREAST]; 3])> = None;
         travel.clear();
         travel.extend(self.lanes.bodies.iter().enumerate().map(|(body, place)| {
-            let Some(place) = place else { return still(body) };
+            let Some(place) = place else {
+                let own = worlds.map(|world| still(world, body));
+                return Travels {
+                    moved: std::array::from_fn(|e| own.map(|own| own.moved[e])),
+                    turned: std::array::from_fn(|e| own.map(|own| own.turned[e])),
+                };
+            };
+            let tree = &lanes[place.tree];
             // Bodies of a tree mostly follow each other.
-            if at.as_ref().is_none_or(|&(tree, _)| tree != place.tree) {
-                at = Some((place.tree, self.ways(speeds, params, width, world, place.tree)));
+            if at.is_none_or(|(of, ..)| of != place.tree) {
+                at = None;
             }
-            let Some((_, ways)) = &at else { return Travel::default() };
-            let own = ways(place.local);
-            let [moved, turned] = [own.moved, own.turned].map(|x| Vec3::from(x).norm_squared());
-            // No less than the square of how far its surface comes.
-            farthest = f64::max(farthest, 2.0 * (moved + self.lever * self.lever * turned));
-            own
+            let (_, h, falls) = *at.get_or_insert_with(|| {
+                let h = tree.lanes.map(|lane| params[tree.set].timestep(lane).to_f64());
+                let gravity = tree.lanes.map(|lane| params[tree.set].gravity(lane).map(|g| g.to_f64()));
+                let falls: [_; ABREAST] = std::array::from_fn(|k| falls(h[k], gravity[k]));
+                (place.tree, h, std::array::from_fn(|e| falls.map(|falls| falls[e])))
+            });
+            let n = SPEED * self.sets[tree.set].dims.n_body as usize;
+            let speed: [_; SPEED] = tree.read(speeds(tree.set), (width, n, SPEED * place.local));
+            let way = |e: usize| -> [f64; ABREAST] { std::array::from_fn(|k| AHEAD * h[k] * speed[e][k]) };
+            let moved: [[f64; ABREAST]; 3] = std::array::from_fn(|e| {
+                let way = way(e);
+                std::array::from_fn(|k| falls[e][k] + way[k])
+            });
+            let turned: [[f64; ABREAST]; 3] = std::array::from_fn(|e| way(3 + e));
+            for k in 0..ABREAST {
+                let square = |of: &[[f64; ABREAST]; 3]| of[0][k] * of[0][k] + of[1][k] * of[1][k] + of[2][k] * of[2][k];
+                // No less than the square of how far its surface comes.
+                farthest[k] = f64::max(farthest[k], 2.0 * (square(&moved) + self.lever * self.lever * square(&turned)));
+            }
+            Travels { moved, turned }
         }));
-        always || self.still * self.still < farthest
+        let goes: [bool; ABREAST] = std::array::from_fn(|k| always[k] || self.still * self.still < farthest[k]);
+        if goes == [false; ABREAST] {
+            travel.clear();
+        } else if goes != [true; ABREAST] {
+            for own in travel.iter_mut().flat_map(|Travels { moved, turned }| moved.iter_mut().chain(turned)) {
+                own.iter_mut().zip(goes).filter(|(_, goes)| !goes).for_each(|(x, _)| *x = 0.0);
+            }
+        }
     }
 
     /// How the bodies of a tree may move within a step, by their number in the tree.

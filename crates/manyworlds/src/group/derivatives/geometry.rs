@@ -38,10 +38,16 @@ impl Geometry {
         let look = move |travel: &[Travel]| {
             let mut found = Vec::new();
             if let Some(exact) = &self.exact {
-                let overrides = Overrides { sizes, travel, ..Overrides::default() };
+                let overrides = Overrides { sizes, ..Overrides::default() };
                 // Poses that are not finite have no contacts.
-                let _ =
-                    exact.collide_with(&pose, &overrides, &mut Hints::default(), &mut Scratch::default(), &mut found);
+                let _ = exact.collide_with(
+                    &pose,
+                    travel,
+                    &overrides,
+                    &mut Hints::default(),
+                    &mut Scratch::default(),
+                    &mut found,
+                );
                 found.sort_by_key(key);
             }
             found
