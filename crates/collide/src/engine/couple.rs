@@ -415,13 +415,8 @@ mod tests {
     #[test]
     fn a_full_simplex_takes_no_other_corner() {
         let core = Core::Box(Vector::splat(0.5));
-        let at = |x: f64| Placed {
-            centre: Vector::new(x, 0.0, 0.0),
-            axes: Matrix::IDENTITY,
-            radius: 1.0,
-            size: [0.5; 3],
-            ..Placed::default()
-        };
+        let at =
+            |x: f64| Placed { centre: Vector::new(x, 0.0, 0.0), axes: Matrix::IDENTITY, radius: 1.0, size: [0.5; 3] };
         let (a, b) = (at(0.0), at(3.0));
         let couple = Couple::new(&core, &a, &core, &b, Rounding { relative: f64::EPSILON, origin: 0.0 });
         let corner = |x: f64, y: f64, z: f64| {
