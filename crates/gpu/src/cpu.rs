@@ -175,6 +175,24 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
         Ok(())
     }
 
+    fn write_parts(&mut self, id: BufferId, parts: &[&[T]]) -> Result<(), GpuError> {
+        let mut at = 0;
+        for part in parts {
+            self.write(id, at, part)?;
+            at += part.len();
+        }
+        Ok(())
+    }
+
+    fn write_index_parts(&mut self, id: BufferId, parts: &[&[u32]]) -> Result<(), GpuError> {
+        let mut at = 0;
+        for part in parts {
+            self.write_index(id, at, part)?;
+            at += part.len();
+        }
+        Ok(())
+    }
+
     fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {
         let (name, buffer) = self.existing(id)?;
         if buffer.kind() == Kind::Index {

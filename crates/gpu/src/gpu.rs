@@ -1,5 +1,6 @@
 //! The wgpu executor: a chunk's buffers on a device, and recordings submitted over them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::clock::Instant;
@@ -21,7 +22,7 @@ use crate::timestamps::Timestamps;
 
 /// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
 const DIMS_STRIDE: usize = 256;
-/// Bytes of an upload that a thread copies at a time.
+/// Bytes of an upload that a thread copies at a time, about.
 const PIECE: usize = 1 << 20;
 /// The stage of all dispatches of a recording, where timestamps are missing.
 const WHOLE: &str = "device";
@@ -127,27 +128,69 @@ impl<T: Scalar> GpuStore<T> {
         Ok(held)
     }
 
-    fn write_pod<A: Pod>(&mut self, id: BufferId, integers: bool, offset: usize, values: &[A]) -> Result<(), GpuError> {
-        let held = self.checked(id, integers, offset.saturating_add(values.len()))?;
-        if !values.is_empty() {
-            let (bytes, at) = (bytemuck::cast_slice::<A, u8>(values), (offset * size_of::<A>()) as u64);
-            let write = |(piece, bytes): (usize, &[u8])| {
-                self.device.guarded(
-                    || format!("writing {}", held.spec.name),
-                    || self.device.queue.write_buffer(&held.buffer, at + (piece * PIECE) as u64, bytes),
-                )
-            };
-            // Each lies in memory of its own on its way, new to the process: one thread takes longer over that than over copying.
-            if bytes.len() > 2 * PIECE {
-                bytes.par_chunks(PIECE).enumerate().try_for_each(write)?;
-            } else {
-                write((0, bytes))?;
+    fn write_pod<A: Pod + Sync>(
+        &mut self,
+        id: BufferId,
+        integers: bool,
+        offset: usize,
+        values: &[A],
+    ) -> Result<(), GpuError> {
+        let pieces: Vec<&[A]> = values.chunks(PIECE / size_of::<A>()).collect();
+        self.write_pods(id, integers, offset, &pieces)
+    }
+
+    /// Writes slices one behind the other, from `offset` on.
+    fn write_pods<A: Pod + Sync>(
+        &mut self,
+        id: BufferId,
+        integers: bool,
+        offset: usize,
+        parts: &[&[A]],
+    ) -> Result<(), GpuError> {
+        let count: usize = parts.iter().map(|part| part.len()).sum();
+        let held = self.checked(id, integers, offset.saturating_add(count))?;
+        if count == 0 {
+            return Ok(());
+        }
+        // Some parts together, and where they begin.
+        let mut runs: Vec<(usize, usize, Range<usize>)> = Vec::new();
+        let mut end = offset;
+        for (index, part) in parts.iter().enumerate() {
+            match runs.last_mut() {
+                Some((_, len, run)) if *len * size_of::<A>() < PIECE => {
+                    *len += part.len();
+                    run.end = index + 1;
+                }
+                _ => runs.push((end, part.len(), index..index + 1)),
             }
-            self.traffic.uploaded += size_of_val(values) as u64;
-            // A copy read before this is out of date, whether or not anything runs in between.
-            if let Some(held) = self.held.get_mut(id.at()) {
-                held.readback.forget();
-            }
+            end += part.len();
+        }
+        let write = |(begin, len, run): &(usize, usize, Range<usize>)| {
+            let [begin, bytes] = [*begin, *len].map(|n| (n * size_of::<A>()) as u64);
+            let Some(size) = wgpu::BufferSize::new(bytes) else { return Ok(()) };
+            self.device.guarded(
+                || format!("writing {}", held.spec.name),
+                || {
+                    let Some(mut view) = self.device.queue.write_buffer_with(&held.buffer, begin, size) else { return };
+                    let mut at = 0;
+                    for part in &parts[run.clone()] {
+                        let bytes = bytemuck::cast_slice::<A, u8>(part);
+                        view.slice(at..at + bytes.len()).copy_from_slice(bytes);
+                        at += bytes.len();
+                    }
+                },
+            )
+        };
+        // Each lies in memory of its own on its way, new to the process: one thread takes longer over that than over copying.
+        if runs.len() > 2 {
+            runs.par_iter().try_for_each(write)?;
+        } else {
+            runs.iter().try_for_each(write)?;
+        }
+        self.traffic.uploaded += (count * size_of::<A>()) as u64;
+        // A copy read before this is out of date, whether or not anything runs in between.
+        if let Some(held) = self.held.get_mut(id.at()) {
+            held.readback.forget();
         }
         Ok(())
     }
@@ -348,6 +391,14 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
 
     fn write_index(&mut self, id: BufferId, offset: usize, values: &[u32]) -> Result<(), GpuError> {
         self.write_pod(id, true, offset, values)
+    }
+
+    fn write_parts(&mut self, id: BufferId, parts: &[&[T]]) -> Result<(), GpuError> {
+        self.write_pods(id, false, 0, parts)
+    }
+
+    fn write_index_parts(&mut self, id: BufferId, parts: &[&[u32]]) -> Result<(), GpuError> {
+        self.write_pods(id, true, 0, parts)
     }
 
     fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {

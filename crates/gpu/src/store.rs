@@ -48,6 +48,18 @@ pub trait Store<T: Scalar>: Send + Sync {
     /// If they do not, or the buffer holds numbers.
     fn write_index(&mut self, buffer: BufferId, offset: usize, values: &[u32]) -> Result<(), GpuError>;
 
+    /// Writes the numbers of several slices, one behind the other from the first element on; they must fit.
+    ///
+    /// # Errors
+    /// As of [`Self::write`].
+    fn write_parts(&mut self, buffer: BufferId, parts: &[&[T]]) -> Result<(), GpuError>;
+
+    /// The same of integers.
+    ///
+    /// # Errors
+    /// As of [`Self::write_index`].
+    fn write_index_parts(&mut self, buffer: BufferId, parts: &[&[u32]]) -> Result<(), GpuError>;
+
     /// Reads the first `values.len()` numbers. Without a copy that the last recording asked for by
     /// [`Recording::read`], a submission of its own.
     ///

@@ -26,6 +26,7 @@ impl<T: Scalar> Chunk<T> {
     /// Appends the chunk's worlds.
     pub(crate) fn save(&mut self, out: &mut Writer) -> Result<(), Error> {
         self.finish()?;
+        self.host.catch_up();
         let width = self.store.tile();
         for index in 0..self.sets.len() {
             let step = &self.sets[index].step;
@@ -92,6 +93,7 @@ impl<T: Scalar> Chunk<T> {
     /// Reads what [`Chunk::save`] wrote for as many worlds.
     pub(crate) fn restore(&mut self, input: &mut Reader) -> Result<(), Error> {
         self.finish()?;
+        self.host.catch_up();
         let width = self.store.tile();
         for index in 0..self.sets.len() {
             if input.word()? == 1 {

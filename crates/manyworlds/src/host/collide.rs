@@ -55,7 +55,7 @@ impl<T: Scalar> HostModel<T> {
         overrides: &impl Fn(usize) -> Overrides<'o>,
         stopped: &impl Fn(usize) -> bool,
         worlds: &mut [World],
-        bench: &mut Bench,
+        bench: &mut Bench<T>,
     ) where
         P: Fn(usize) -> &'p [T],
         V: Fn(usize) -> &'p [T],
@@ -121,7 +121,7 @@ impl<T: Scalar> HostModel<T> {
         (width, lane, number): (usize, usize, usize),
         overrides: &Overrides<'_>,
         world: &mut World,
-        bench: &mut Bench,
+        bench: &mut Bench<T>,
     ) where
         P: Fn(usize) -> &'p [T],
         V: Fn(usize) -> &'p [T],

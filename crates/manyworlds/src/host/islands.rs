@@ -138,7 +138,7 @@ const SETTINGS: Range<usize> = contact::TIMESTEP..contact::CORRECTION_SLOP + 1;
 pub(crate) struct Step<'a, T: Scalar, P> {
     pub(crate) model: &'a HostModel<T>,
     /// By set: slots of this step and the one before.
-    pub(crate) packs: &'a [SlotPack<T>],
+    pub(crate) packs: &'a [SlotPack],
     /// By set.
     pub(crate) params: &'a [LaneParams<T>],
     /// Of a body of a world.

@@ -85,7 +85,7 @@ impl<T: Scalar> LoadPack<T> {
         &mut self,
         worlds: &[World],
         lanes: &LaneMap,
-        packs: &[SlotPack<T>],
+        packs: &[SlotPack],
         pose: impl Fn(usize, usize) -> [f64; POSE],
     ) {
         self.lists.clear();

@@ -45,7 +45,7 @@ pub(crate) use islands::{IslandPack, IslandParts, SetPart, SideTree};
 use loads::LoadPack;
 pub(crate) use loads::LoadShape;
 pub(crate) use outside::{Outside, Sight};
-pub(crate) use pack::SlotPack;
+pub(crate) use pack::{SlotPack, TilePack};
 pub(crate) use params::LaneParams;
 pub(crate) use ride::Ride;
 pub(crate) use soft::{Carrier, SoftShape};
@@ -53,7 +53,7 @@ pub(crate) use surfaces::{Surfaces, compliance, give};
 pub(crate) use travel::{falls, within_step};
 pub(crate) use world::{Place, World};
 
-/// Worlds that one task collides in a row with one scratch.
+/// Worlds that one task collides in a row with one scratch, unless a tile has more lanes.
 const BLOCK: usize = 32;
 
 /// Names of the host's stages.
@@ -116,16 +116,18 @@ pub(crate) struct SetShape {
     pub(crate) loads: Option<LoadShape>,
 }
 
-/// Scratch of a run of worlds.
+/// Scratch of a run of worlds, and what it makes of them.
 #[derive(Default)]
-struct Bench {
+struct Bench<T> {
+    /// The slots of their tiles, by set.
+    tiles: Vec<Vec<TilePack<T>>>,
     scratch: Scratch,
     /// Where the trees of the worlds side by side are.
     lanes: Vec<TreeLanes>,
     /// By body.
     travel: Vec<Travels>,
-    /// Spent on contacts and on islands in the run at hand, where it is timed.
-    spent: [Duration; 2],
+    /// Spent on contacts, islands and packing in the run at hand, where it is timed.
+    spent: [Duration; 3],
     begins: Vec<u32>,
     touched: Vec<u32>,
     /// Where the nodes of each soft body are, and what moves with those of cages.
@@ -145,7 +147,7 @@ pub(crate) struct Moving<'m, T, P, V, A> {
 /// What was packed for one step, and where it stands.
 pub(crate) struct Packed<'a, T: Scalar> {
     pub(crate) worlds: &'a [World],
-    pub(crate) packs: &'a [SlotPack<T>],
+    pub(crate) packs: &'a [SlotPack],
     pub(crate) islands: &'a IslandPack<T>,
     organisers: &'a [Organiser],
     model: &'a HostModel<T>,
@@ -192,8 +194,12 @@ pub(crate) struct HostStage<T: Scalar> {
     pub(crate) worlds: Vec<World>,
     /// Islands of each world; only models of several trees have any to find.
     pub(crate) organisers: Vec<Organiser>,
-    benches: Vec<Bench>,
-    pub(crate) packs: Vec<SlotPack<T>>,
+    benches: Vec<Bench<T>>,
+    /// Worlds of each: their lanes are whole tiles.
+    block: usize,
+    /// Whether the contacts at hand were solved, so that the next ones are compared with them.
+    solved: bool,
+    pub(crate) packs: Vec<SlotPack>,
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
     /// Of sets whose sensors feel contacts.
@@ -208,7 +214,7 @@ pub(crate) struct HostStage<T: Scalar> {
 }
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
-type Task<'a> = (usize, ((&'a mut [World], &'a mut [Organiser]), &'a mut Bench));
+type Task<'a, T> = (usize, ((&'a mut [World], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar> HostStage<T> {
     /// `room`: where the solver has Delassus operators of islands written out.
@@ -220,6 +226,7 @@ impl<T: Scalar> HostStage<T> {
         room: Room,
     ) -> Self {
         let n_tree = model.lanes.trees.len();
+        let block = BLOCK.next_multiple_of(width);
         let packs = model
             .sets
             .iter()
@@ -237,17 +244,20 @@ impl<T: Scalar> HostStage<T> {
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree, model.n_ride())).collect(),
             organisers: (0..n_world).map(|_| Organiser::default()).collect(),
-            benches: (0..n_world.div_ceil(BLOCK)).map(|_| Bench::default()).collect(),
+            benches: (0..n_world.div_ceil(block)).map(|_| Bench::default()).collect(),
+            block,
+            solved: false,
             packs,
             model,
         }
     }
 
     /// Collides and organises every world from the body poses of a tree set (tile layout), and packs what the tree
-    /// kernels read. Worlds of `stopped` trees have no contacts.
+    /// kernels read. `look_back`: what the host knows of a world's last step. Worlds of `stopped` trees have no contacts.
     pub(crate) fn run<'o, 'p, P, V, A>(
         &mut self,
         moving: &Moving<'_, T, P, V, A>,
+        look_back: impl Fn(usize, &mut World) + Sync,
         overrides: impl Fn(usize) -> Overrides<'o> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
     ) where
@@ -256,41 +266,52 @@ impl<T: Scalar> HostStage<T> {
         A: Fn(usize) -> &'p [u32] + Sync,
         T: 'p,
     {
-        let (model, width, poses) = (&*self.model, self.width, &moving.poses);
-        let params = &self.params;
-        let many = self.worlds.len() > BLOCK;
+        let (model, width, block, poses) = (&*self.model, self.width, self.block, &moving.poses);
+        let (params, packs, islands) = (&self.params, &self.packs, &self.islands);
+        let solved = std::mem::take(&mut self.solved);
         let timed = self.timings.is_some();
         let now = || timed.then(Instant::now);
         let passed = |since: Option<Instant>| since.map_or(Duration::ZERO, |since| since.elapsed());
-        let work = |(block, ((worlds, organisers), bench)): Task<'_>| {
+        // All that is done with a world while it is at hand: from one pass to the next it is out of every cache.
+        let work = |(number, ((worlds, organisers), bench)): Task<'_, T>| {
+            let first = number * block;
             let clock = now();
+            for (i, world) in worlds.iter_mut().enumerate() {
+                world.remember(solved);
+                look_back(first + i, world);
+            }
             for (i, worlds) in worlds.chunks_mut(ABREAST).enumerate() {
-                let first = block * BLOCK + ABREAST * i;
-                model.collide(moving, params, (width, first), &overrides, &stopped, worlds, bench);
+                model.collide(moving, params, (width, first + ABREAST * i), &overrides, &stopped, worlds, bench);
             }
             bench.spent[0] += passed(clock);
             let clock = now();
-            for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
-                model.organise((width, block * BLOCK + i), world, &moving.acting, organiser, bench);
+            for (i, (world, organiser)) in worlds.iter_mut().zip(&mut *organisers).enumerate() {
+                model.organise((width, first + i), world, &moving.acting, organiser, bench);
             }
             bench.spent[1] += passed(clock);
+            let clock = now();
+            let shared = |world: usize, tree: usize| is_shared(&organisers[world], tree);
+            let was_here = |world: usize, tree: usize, block: usize| {
+                islands.was_in_tree(first + world, model.block(tree, block), model)
+            };
+            bench.tiles.resize_with(packs.len(), Vec::new);
+            for (pack, tiles) in packs.iter().zip(&mut bench.tiles) {
+                pack.pack(worlds, &model.lanes, shared, was_here, tiles);
+            }
+            bench.spent[2] += passed(clock);
         };
         let (worlds, organisers, benches) = (&mut self.worlds, &mut self.organisers, &mut self.benches);
-        if many {
-            let blocks = worlds.par_chunks_mut(BLOCK).zip(organisers.par_chunks_mut(BLOCK)).zip(benches);
+        if worlds.len() > block {
+            let blocks = worlds.par_chunks_mut(block).zip(organisers.par_chunks_mut(block)).zip(benches);
             blocks.enumerate().for_each(work);
         } else {
-            let blocks = worlds.chunks_mut(BLOCK).zip(organisers.chunks_mut(BLOCK)).zip(benches);
+            let blocks = worlds.chunks_mut(block).zip(organisers.chunks_mut(block)).zip(benches);
             blocks.enumerate().for_each(work);
         }
         let clock = now();
         let organisers = &self.organisers;
-        let shared = |world: usize, tree: usize| is_shared(&organisers[world], tree);
-        let islands = &self.islands;
-        let was_here =
-            |world: usize, tree: usize, block: usize| islands.was_in_tree(world, model.block(tree, block), model);
-        for pack in &mut self.packs {
-            pack.pack(&self.worlds, &model.lanes, shared, was_here);
+        for (set, pack) in self.packs.iter_mut().enumerate() {
+            pack.set_slots(self.benches.iter().flat_map(|bench| &bench.tiles[set]).map(|tile| tile.slots));
         }
         let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
@@ -313,9 +334,10 @@ impl<T: Scalar> HostStage<T> {
         if let Some(timings) = &mut self.timings {
             let mut add = |name, spent: Duration| timings.add(name, spent.as_secs_f64() * 1e3);
             for bench in &mut self.benches {
-                let [collide, organise] = std::mem::take(&mut bench.spent);
+                let [collide, organise, pack] = std::mem::take(&mut bench.spent);
                 add(stage::COLLIDE, collide);
                 add(stage::ORGANISE, organise);
+                add(stage::PACK, pack);
             }
             add(stage::PACK, packing);
         }
@@ -357,13 +379,20 @@ impl<T: Scalar> HostStage<T> {
 
     /// Makes the present contacts those of the step before. Call when they have been solved.
     pub(crate) fn remember(&mut self) {
-        // Few worlds are a thread's own.
-        if self.worlds.len() > BLOCK {
-            self.worlds.par_iter_mut().with_min_len(BLOCK).for_each(World::remember);
-        } else {
-            self.worlds.iter_mut().for_each(World::remember);
-        }
+        // Of each world when it is looked at next.
+        self.solved = true;
         self.islands.remember();
+    }
+
+    /// Does now what [`Self::remember`] leaves to the next step.
+    pub(crate) fn catch_up(&mut self) {
+        let solved = std::mem::take(&mut self.solved);
+        self.worlds.iter_mut().for_each(|world| world.remember(solved));
+    }
+
+    /// The slots of a set's tiles, in their order.
+    pub(crate) fn tiles(&self, set: usize) -> impl Iterator<Item = &TilePack<T>> + Clone {
+        self.benches.iter().flat_map(move |bench| &bench.tiles[set])
     }
 
     /// Forgets the impulses of a world's last step.
@@ -490,7 +519,7 @@ impl<T: Scalar> HostModel<T> {
         world: &mut World,
         acting: &impl Fn(usize) -> &'p [u32],
         organiser: &mut Organiser,
-        bench: &mut Bench,
+        bench: &mut Bench<T>,
     ) {
         let n_tree = self.lanes.trees.len();
         world.fixed.clear();

@@ -4,33 +4,39 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, map};
 use manyworlds_shaders::dynamics::tree::NONE;
 use manyworlds_shaders::index::slot_at;
-use rayon::prelude::*;
 
 use super::world::{Place, World};
 use crate::lanes::LaneMap;
 
-/// The slots of one tree set of a chunk, ready for upload.
+/// The slots of one tile, ready for upload.
+#[derive(Debug, Default)]
+pub(crate) struct TilePack<T> {
+    /// Slots of its fullest lane.
+    pub(super) slots: u32,
+    /// `[slots][contact::SIZE]` of the tile's lanes.
+    pub(crate) contact: Vec<T>,
+    /// `[slots][map::SIZE]` of the tile's lanes.
+    pub(crate) map: Vec<u32>,
+}
+
+/// Where the slots of one tree set of a chunk are.
 #[derive(Debug)]
-pub(crate) struct SlotPack<T> {
+pub(crate) struct SlotPack {
     /// Trees of one world in this set, as trees of the model.
     trees: Vec<usize>,
     /// Static blocks that stand before the contacts of a lane.
     n_block: usize,
     width: usize,
-    /// `[slots][contact::SIZE]`, tile-ragged.
-    pub(crate) contact: Vec<T>,
-    /// `[slots][map::SIZE]`, tile-ragged.
-    pub(crate) map: Vec<u32>,
     /// First slot and number of slots of each tile, then those of the step before.
     pub(crate) slots: Vec<u32>,
     /// Slots of all tiles.
     pub(crate) n_slot: usize,
 }
 
-impl<T: Scalar> SlotPack<T> {
+impl SlotPack {
     pub(crate) fn new(trees: Vec<usize>, n_block: usize, width: usize, n_world: usize) -> Self {
         let tiles = (trees.len() * n_world).div_ceil(width);
-        Self { trees, n_block, width, contact: Vec::new(), map: Vec::new(), slots: vec![0; SLOTS * tiles], n_slot: 0 }
+        Self { trees, n_block, width, slots: vec![0; SLOTS * tiles], n_slot: 0 }
     }
 
     /// Slots of the fullest lane.
@@ -59,109 +65,58 @@ impl<T: Scalar> SlotPack<T> {
     }
 
     /// Sets the slots of each lane without packing them, as a checkpoint says they were.
-    pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize + Sync, n_lane: usize) {
-        count_slots(&mut self.slots, &mut self.n_slot, self.width, n_lane, count);
+    pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize, n_lane: usize) {
+        let width = self.width;
+        let most = |tile: usize| (tile * width..((tile + 1) * width).min(n_lane)).map(&count).max();
+        self.n_slot = 0;
+        for (tile, slots) in self.slots.chunks_exact_mut(SLOTS).enumerate() {
+            let count = most(tile).unwrap_or(0);
+            (slots[0], slots[1]) = (self.n_slot as u32, count as u32);
+            self.n_slot += count;
+        }
     }
 
-    /// Packs all worlds of a chunk. `shared` are trees of a world that are no island by themselves: their blocks are
-    /// solved elsewhere. `was_here`: whether a block of a tree of a world was solved by its tree in the step before.
-    pub(crate) fn pack(
-        &mut self,
+    /// Takes in how many slots each tile has in this step.
+    pub(super) fn set_slots(&mut self, counts: impl Iterator<Item = u32>) {
+        self.n_slot = 0;
+        for (slots, count) in self.slots.chunks_exact_mut(SLOTS).zip(counts) {
+            (slots[2], slots[3]) = (slots[0], slots[1]);
+            (slots[0], slots[1]) = (self.n_slot as u32, count);
+            self.n_slot += count as usize;
+        }
+    }
+
+    /// Packs some worlds, which begin with a tile. `shared` are trees of a world that are no island by themselves: their blocks are
+    /// solved elsewhere. `was_here`: whether a block of a tree of a world was solved by its tree in the step before. Worlds are counted
+    /// from the first of these.
+    pub(super) fn pack<T: Scalar>(
+        &self,
         worlds: &[World],
         lanes: &LaneMap,
-        shared: impl Fn(usize, usize) -> bool + Sync,
-        was_here: impl Fn(usize, usize, usize) -> bool + Sync,
+        shared: impl Fn(usize, usize) -> bool,
+        was_here: impl Fn(usize, usize, usize) -> bool,
+        tiles: &mut Vec<TilePack<T>>,
     ) {
-        let (width, k, n_block) = (self.width, self.trees.len(), self.n_block);
+        let (width, k, n_block, trees) = (self.width, self.trees.len(), self.n_block, &self.trees);
         let n_lane = k * worlds.len();
-        for slots in self.slots.chunks_exact_mut(SLOTS) {
-            (slots[2], slots[3]) = (slots[0], slots[1]);
-        }
-        let tree = self.trees.as_slice();
-        count_slots(&mut self.slots, &mut self.n_slot, width, n_lane, |lane| {
-            n_block + worlds[lane / k].contacts_of(tree[lane % k]).len()
-        });
-        self.contact.resize(self.n_slot * contact::SIZE * width, T::default());
-        self.map.resize(self.n_slot * map::SIZE * width, 0);
-        let trees = &self.trees;
-
-        let fill = |tile: usize, reals: &mut [T], words: &mut [u32]| {
-            // What the step before left is cleared here, by as many threads as pack.
-            reals.fill(T::default());
-            words.fill(0);
-            for lane in tile * width..((tile + 1) * width).min(n_lane) {
+        tiles.resize_with(n_lane.div_ceil(width), TilePack::default);
+        for (number, TilePack { slots, contact: reals, map: words }) in tiles.iter_mut().enumerate() {
+            let own = number * width..((number + 1) * width).min(n_lane);
+            let count = |lane: usize| n_block + worlds[lane / k].contacts_of(trees[lane % k]).len();
+            let most = own.clone().map(count).max().unwrap_or(0);
+            *slots = most as u32;
+            reals.clear();
+            reals.resize(most * contact::SIZE * width, T::default());
+            words.clear();
+            words.resize(most * map::SIZE * width, 0);
+            for lane in own {
                 let (world, tree) = (lane / k, trees[lane % k]);
                 if !shared(world, tree) {
                     fill_blocks(words, width, lane % width, n_block, |block| was_here(world, tree, block));
                     fill_contacts(reals, words, width, lane % width, n_block, &worlds[world], tree, lanes);
                 }
             }
-        };
-        // A chunk of a CPU batch has few worlds, and its neighbours keep the threads busy.
-        let task = if worlds.len() > ALONE { TASK } else { usize::MAX };
-        for_tiles(0, &self.slots, width, task, &mut self.contact, &mut self.map, &fill);
-    }
-}
-
-/// Worlds of a chunk that one thread packs.
-const ALONE: usize = 64;
-
-/// Tiles that one task packs where there are several.
-const TASK: usize = 8;
-
-/// Calls `fill` with every tile's number and own stretches of both arrays; `slots` begins with tile `first`. Runs of
-/// more than `task` tiles are shared out among threads.
-fn for_tiles<T: Scalar>(
-    first: usize,
-    slots: &[u32],
-    width: usize,
-    task: usize,
-    reals: &mut [T],
-    words: &mut [u32],
-    fill: &(impl Fn(usize, &mut [T], &mut [u32]) + Sync),
-) {
-    let n = slots.len() / SLOTS;
-    if n <= 1 {
-        if n == 1 {
-            fill(first, reals, words);
         }
-        return;
-    }
-    let (low, high) = slots.split_at(n / 2 * SLOTS);
-    let own = (high[0] - low[0]) as usize * width;
-    let (low_reals, high_reals) = reals.split_at_mut(own * contact::SIZE);
-    let (low_words, high_words) = words.split_at_mut(own * map::SIZE);
-    let mut below = || for_tiles(first, low, width, task, low_reals, low_words, fill);
-    let mut above = || for_tiles(first + n / 2, high, width, task, high_reals, high_words, fill);
-    if n > task {
-        rayon::join(below, above);
-    } else {
-        below();
-        above();
-    }
-}
-
-/// First slot and number of slots of every tile: as many as its fullest lane has.
-fn count_slots(
-    slots: &mut [u32],
-    n_slot: &mut usize,
-    width: usize,
-    n_lane: usize,
-    count: impl Fn(usize) -> usize + Sync,
-) {
-    let most = |(tile, slots): (usize, &mut [u32])| {
-        let lanes = tile * width..((tile + 1) * width).min(n_lane);
-        slots[1] = lanes.map(&count).max().unwrap_or(0) as u32;
-    };
-    if slots.len() > SLOTS * TASK {
-        slots.par_chunks_exact_mut(SLOTS).with_min_len(TASK).enumerate().for_each(most);
-    } else {
-        slots.chunks_exact_mut(SLOTS).enumerate().for_each(most);
-    }
-    *n_slot = 0;
-    for slots in slots.chunks_exact_mut(SLOTS) {
-        slots[0] = *n_slot as u32;
-        *n_slot += slots[1] as usize;
     }
 }
 

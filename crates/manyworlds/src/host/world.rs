@@ -39,6 +39,8 @@ pub(crate) struct World {
     by_tree: Vec<u32>,
     /// Contacts of the step before, sorted.
     previous: Vec<(Key, Place)>,
+    /// Whether the contacts at hand are not to become those of the step before.
+    forgotten: bool,
     /// Contacts of soft bodies.
     pub(crate) soft: Vec<SoftContact>,
     /// Whether there are some that kernels do not know, so that the host solves the world.
@@ -70,6 +72,7 @@ impl World {
             tree_begin: vec![0; n_tree + 1],
             by_tree: Vec::new(),
             previous: Vec::new(),
+            forgotten: false,
             soft: Vec::new(),
             soft_is_hosts: false,
             soft_drifts: Vec::new(),
@@ -94,12 +97,16 @@ impl World {
     /// Forgets the impulses of the last step, and that anything moved.
     pub(crate) fn forget(&mut self) {
         self.rides.iter_mut().for_each(Ride::forget);
+        self.forgotten = true;
         self.previous.clear();
         self.soft_previous.clear();
     }
 
-    /// Makes the present contacts those of the step before. Call when they have been solved.
-    pub(crate) fn remember(&mut self) {
+    /// Makes the present contacts those of the step before, if they were solved and not forgotten since.
+    pub(crate) fn remember(&mut self, solved: bool) {
+        if std::mem::take(&mut self.forgotten) || !solved {
+            return;
+        }
         self.previous.clear();
         self.previous.extend(self.contacts.iter().zip(&self.places).map(|(c, &place)| (key(c), place)));
         // Collision reports in this order already, so this is one pass.

@@ -226,13 +226,7 @@ impl Lanes<'_> {
     }
 
     /// The first slot of a lane of a set; `pack`: how the chunk's lie.
-    pub(in crate::group) fn first_slot<T: Scalar>(
-        &self,
-        pack: &SlotPack<T>,
-        set: usize,
-        k: usize,
-        lane: usize,
-    ) -> usize {
+    pub(in crate::group) fn first_slot(&self, pack: &SlotPack, set: usize, k: usize, lane: usize) -> usize {
         self.left.map_or_else(|| pack.begin(lane), |left| self.of(k, lane) * left.slots[set])
     }
 

@@ -10,7 +10,6 @@ use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::{tile_at, tile_len};
-use rayon::prelude::*;
 
 use super::super::buffers::Turns;
 use super::super::chunk::{Chunk, ChunkSet};
@@ -19,9 +18,6 @@ use super::super::{State, read_state};
 use super::unsolved::before;
 use crate::Error;
 use crate::host::{Moving, Sight, World};
-
-/// Worlds of a chunk from which on threads share them where there is little to do for each.
-const SHARED: usize = 256;
 
 impl<T: Scalar> Chunk<T> {
     /// Freezes all trees of a world that has one which stopped.
@@ -69,8 +65,9 @@ impl<T: Scalar> Chunk<T> {
         self.freeze()?;
         let sets = &self.sets;
         let shared = &self.shared;
-        let look_back = |(index, world): (usize, &mut World)| {
-            (world.before, world.gave_way) = (Before::Solved, Vec::new());
+        let look_back = |index: usize, world: &mut World| {
+            world.before = Before::Solved;
+            world.gave_way.clear();
             for (set, trees) in sets.iter().zip(&shared.sets) {
                 for (word, &tree) in set.status[index * set.k..(index + 1) * set.k].iter().zip(&trees.trees) {
                     if *word & status::GAVE_WAY != 0 {
@@ -80,20 +77,15 @@ impl<T: Scalar> Chunk<T> {
                 }
             }
         };
-        if self.host.worlds.len() > SHARED {
-            self.host.worlds.par_iter_mut().with_min_len(SHARED).enumerate().for_each(look_back);
-        } else {
-            self.host.worlds.iter_mut().enumerate().for_each(look_back);
-        }
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;
         let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));
         let (poses, speeds) = (|set: usize| &sets[set].poses[..], |set: usize| &sets[set].speeds[..]);
         let acting = |set: usize| &sets[set].acting[..];
         let moving = Moving { poses, speeds, acting, mocaps: &self.mocaps };
-        self.host.run(&moving, overrides, stopped);
+        self.host.run(&moving, look_back, overrides, stopped);
         let width = self.store.tile();
-        for (set, pack) in self.sets.iter().zip(&self.host.packs) {
+        for (index, (set, pack)) in self.sets.iter().zip(&self.host.packs).enumerate() {
             let b = set.step.buffers;
             let n_v = set.step.dims.n_v as usize;
             // At least one slot: a device binds no empty buffer.
@@ -108,8 +100,10 @@ impl<T: Scalar> Chunk<T> {
                 // The first step: blocks start from zeros.
                 self.store.resize(before, 3 * slots)?;
             }
-            self.store.write(b.contact, 0, &pack.contact)?;
-            self.store.write_index(b.contact_map, 0, &pack.map)?;
+            let contacts: Vec<&[T]> = self.host.tiles(index).map(|tile| &tile.contact[..]).collect();
+            self.store.write_parts(b.contact, &contacts)?;
+            let maps: Vec<&[u32]> = self.host.tiles(index).map(|tile| &tile.map[..]).collect();
+            self.store.write_index_parts(b.contact_map, &maps)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
         let soft_by_kernels = self.shared.form.is_some() && !self.shared.soft.is_empty();

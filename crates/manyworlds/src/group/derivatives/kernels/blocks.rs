@@ -53,7 +53,7 @@ impl<T: Scalar> Chunk<T> {
         for begin in (0..self.n_world).step_by(each) {
             let end = begin + each;
             let is_last = self.n_world <= end;
-            let of_touches = |(rest, (set, pack)): (&mut &'b mut [T], (&ChunkSet<T>, &SlotPack<T>))| {
+            let of_touches = |(rest, (set, pack)): (&mut &'b mut [T], (&ChunkSet<T>, &SlotPack))| {
                 let first = pack.begin(set.lane(begin, 0));
                 let slots = || pack.begin(set.lane(end, 0)) - first;
                 let n = if is_last { rest.len() } else { slots() * touch::SIZE * width };
