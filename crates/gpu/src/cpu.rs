@@ -175,7 +175,7 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
         Ok(())
     }
 
-    fn write_parts(&mut self, id: BufferId, parts: &[&[T]]) -> Result<(), GpuError> {
+    fn write_parts(&mut self, id: BufferId, parts: &mut dyn Iterator<Item = &[T]>) -> Result<(), GpuError> {
         let mut at = 0;
         for part in parts {
             self.write(id, at, part)?;
@@ -184,7 +184,7 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
         Ok(())
     }
 
-    fn write_index_parts(&mut self, id: BufferId, parts: &[&[u32]]) -> Result<(), GpuError> {
+    fn write_index_parts(&mut self, id: BufferId, parts: &mut dyn Iterator<Item = &[u32]>) -> Result<(), GpuError> {
         let mut at = 0;
         for part in parts {
             self.write_index(id, at, part)?;

@@ -393,12 +393,12 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
         self.write_pod(id, true, offset, values)
     }
 
-    fn write_parts(&mut self, id: BufferId, parts: &[&[T]]) -> Result<(), GpuError> {
-        self.write_pods(id, false, 0, parts)
+    fn write_parts(&mut self, id: BufferId, parts: &mut dyn Iterator<Item = &[T]>) -> Result<(), GpuError> {
+        self.write_pods(id, false, 0, &parts.collect::<Vec<_>>())
     }
 
-    fn write_index_parts(&mut self, id: BufferId, parts: &[&[u32]]) -> Result<(), GpuError> {
-        self.write_pods(id, true, 0, parts)
+    fn write_index_parts(&mut self, id: BufferId, parts: &mut dyn Iterator<Item = &[u32]>) -> Result<(), GpuError> {
+        self.write_pods(id, true, 0, &parts.collect::<Vec<_>>())
     }
 
     fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {

@@ -52,13 +52,13 @@ pub trait Store<T: Scalar>: Send + Sync {
     ///
     /// # Errors
     /// As of [`Self::write`].
-    fn write_parts(&mut self, buffer: BufferId, parts: &[&[T]]) -> Result<(), GpuError>;
+    fn write_parts(&mut self, buffer: BufferId, parts: &mut dyn Iterator<Item = &[T]>) -> Result<(), GpuError>;
 
     /// The same of integers.
     ///
     /// # Errors
     /// As of [`Self::write_index`].
-    fn write_index_parts(&mut self, buffer: BufferId, parts: &[&[u32]]) -> Result<(), GpuError>;
+    fn write_index_parts(&mut self, buffer: BufferId, parts: &mut dyn Iterator<Item = &[u32]>) -> Result<(), GpuError>;
 
     /// Reads the first `values.len()` numbers. Without a copy that the last recording asked for by
     /// [`Recording::read`], a submission of its own.

@@ -391,7 +391,7 @@ impl<T: Scalar> HostStage<T> {
     }
 
     /// The slots of a set's tiles, in their order.
-    pub(crate) fn tiles(&self, set: usize) -> impl Iterator<Item = &TilePack<T>> + Clone {
+    pub(crate) fn tiles(&self, set: usize) -> impl Iterator<Item = &TilePack<T>> {
         self.benches.iter().flat_map(move |bench| &bench.tiles[set])
     }
 

@@ -100,10 +100,9 @@ impl<T: Scalar> Chunk<T> {
                 // The first step: blocks start from zeros.
                 self.store.resize(before, 3 * slots)?;
             }
-            let contacts: Vec<&[T]> = self.host.tiles(index).map(|tile| &tile.contact[..]).collect();
-            self.store.write_parts(b.contact, &contacts)?;
-            let maps: Vec<&[u32]> = self.host.tiles(index).map(|tile| &tile.map[..]).collect();
-            self.store.write_index_parts(b.contact_map, &maps)?;
+            let tiles = || self.host.tiles(index);
+            self.store.write_parts(b.contact, &mut tiles().map(|tile| &tile.contact[..]))?;
+            self.store.write_index_parts(b.contact_map, &mut tiles().map(|tile| &tile.map[..]))?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
         let soft_by_kernels = self.shared.form.is_some() && !self.shared.soft.is_empty();
