@@ -1,6 +1,6 @@
 //! Contacts of a model as their derivatives need them: by the features that touch, in double precision.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_collide::{CollisionModel, Contact, Hints, Overrides, Scratch, Travel};
@@ -11,6 +11,11 @@ use manyworlds_shaders::dynamics::tree::{POSE, SPEED, Tree, param};
 use crate::Error;
 use crate::group::shared::Shared;
 use crate::host::{falls, within_step};
+
+thread_local! {
+    /// Memory of collision, kept from one world to the next: laying out a model's geoms in it costs more than colliding a world.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
 
 /// Contacts of a model, as their derivatives need them.
 pub(in crate::group) struct Geometry {
@@ -39,15 +44,11 @@ impl Geometry {
             let mut found = Vec::new();
             if let Some(exact) = &self.exact {
                 let overrides = Overrides { sizes, ..Overrides::default() };
-                // Poses that are not finite have no contacts.
-                let _ = exact.collide_with(
-                    &pose,
-                    travel,
-                    &overrides,
-                    &mut Hints::default(),
-                    &mut Scratch::default(),
-                    &mut found,
-                );
+                let mut hints = Hints::default();
+                SCRATCH.with_borrow_mut(|scratch| {
+                    // Poses that are not finite have no contacts.
+                    let _ = exact.collide_with(&pose, travel, &overrides, &mut hints, scratch, &mut found);
+                });
                 found.sort_by_key(key);
             }
             found
