@@ -188,11 +188,8 @@ impl Engine {
     fn collide_placed(&self, worlds: [Option<World<'_>>; ABREAST], memory: &mut Memory) {
         let Memory { places, placed, near, workspace, candidates, .. } = memory;
         workspace.points.rounding.relative = self.pose_rounding;
-        let mut wanted = 0;
-        let mut lane = 0;
+        let wanted = (0..ABREAST).fold(0, |wanted, lane| wanted | u32::from(worlds[lane].is_some()) << lane);
         let mut lanes = worlds.map(|world| {
-            wanted |= u32::from(world.is_some()) << lane;
-            lane += 1;
             world.map(|World { overrides, hints, out }| (Sink::new(out, self.pose_rounding), overrides, hints))
         });
         self.broad.visit(places, placed, wanted, near, |number, pair, mut near, reach| {

@@ -236,10 +236,7 @@ impl Engine {
                 (own.size, own.radius) = (*size, bounding_radius(geom.kind, size, 0.0));
                 vectors::set(&mut all.radius, lane, own.radius);
                 vectors::set(&mut all.rounding, lane, Core::rounding(geom.kind, own));
-                let bounds = Core::of(geom.kind, own, None).bounds();
-                vectors::set(&mut all.bounds.x, lane, bounds.x);
-                vectors::set(&mut all.bounds.y, lane, bounds.y);
-                vectors::set(&mut all.bounds.z, lane, bounds.z);
+                all.bounds.set(lane, Core::of(geom.kind, own, None).bounds());
             }
         }
     }

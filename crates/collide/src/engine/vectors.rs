@@ -32,6 +32,13 @@ impl Vectors {
         Self::new(x.into(), y.into(), z.into())
     }
 
+    /// Changes the vector of one world.
+    pub(super) fn set(&mut self, lane: usize, v: Vector) {
+        set(&mut self.x, lane, v.x);
+        set(&mut self.y, lane, v.y);
+        set(&mut self.z, lane, v.z);
+    }
+
     #[inline(always)]
     pub(super) fn dot(self, other: Self) -> f64x4 {
         self.x * other.x + self.y * other.y + self.z * other.z

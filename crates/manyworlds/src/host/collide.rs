@@ -14,15 +14,30 @@ pub(super) struct TreeLanes {
     /// Tile of each, and its place in there.
     tiles: [usize; ABREAST],
     places: [usize; ABREAST],
-    /// Whether they are neighbours in one tile.
-    neighbours: bool,
+    row: Row,
+}
+
+/// How the lanes of worlds side by side lie to each other.
+#[derive(Debug, Clone, Copy)]
+enum Row {
+    /// One behind the other in a tile.
+    Neighbours,
+    /// All the same one.
+    Alone,
+    Apart,
 }
 
 impl TreeLanes {
     fn new(set: usize, lanes: [usize; ABREAST], width: usize) -> Self {
         let [tiles, places] = [lanes.map(|lane| lane / width), lanes.map(|lane| lane % width)];
-        let neighbours = tiles == [tiles[0]; ABREAST] && (0..ABREAST).all(|k| places[k] == places[0] + k);
-        Self { set, lanes, tiles, places, neighbours }
+        let row = if lanes == [lanes[0]; ABREAST] {
+            Row::Alone
+        } else if tiles == [tiles[0]; ABREAST] && (0..ABREAST).all(|k| places[k] == places[0] + k) {
+            Row::Neighbours
+        } else {
+            Row::Apart
+        };
+        Self { set, lanes, tiles, places, row }
     }
 
     /// Elements of these lanes from `first` on, of a buffer with `n` a lane in tiles of `width`.
@@ -33,15 +48,23 @@ impl TreeLanes {
         (width, n, first): (usize, usize, usize),
     ) -> [[f64; ABREAST]; N] {
         let begin = |k: usize| (self.tiles[k] * n + first) * width + self.places[k];
-        if self.neighbours {
-            let own = &buffer[begin(0)..];
-            return std::array::from_fn(|e| {
-                let own = &own[e * width..][..ABREAST];
-                std::array::from_fn(|k| own[k].to_f64())
-            });
+        match self.row {
+            Row::Neighbours => {
+                let own = &buffer[begin(0)..];
+                std::array::from_fn(|e| {
+                    let own = &own[e * width..][..ABREAST];
+                    std::array::from_fn(|k| own[k].to_f64())
+                })
+            }
+            Row::Alone => {
+                let begin = begin(0);
+                std::array::from_fn(|e| [buffer[begin + e * width].to_f64(); ABREAST])
+            }
+            Row::Apart => {
+                let begins: [usize; ABREAST] = std::array::from_fn(begin);
+                std::array::from_fn(|e| begins.map(|begin| buffer[begin + e * width].to_f64()))
+            }
         }
-        let begins: [usize; ABREAST] = std::array::from_fn(begin);
-        std::array::from_fn(|e| begins.map(|begin| buffer[begin + e * width].to_f64()))
     }
 }
 

@@ -51,15 +51,14 @@ impl<T: Scalar> HostModel<T> {
             };
             let tree = &lanes[place.tree];
             // Bodies of a tree mostly follow each other.
-            if at.is_none_or(|(of, ..)| of != place.tree) {
-                at = None;
-            }
-            let (_, h, falls) = *at.get_or_insert_with(|| {
+            let own = at.filter(|(of, ..)| *of == place.tree).unwrap_or_else(|| {
                 let h = tree.lanes.map(|lane| params[tree.set].timestep(lane).to_f64());
                 let gravity = tree.lanes.map(|lane| params[tree.set].gravity(lane).map(|g| g.to_f64()));
                 let falls: [_; ABREAST] = std::array::from_fn(|k| falls(h[k], gravity[k]));
                 (place.tree, h, std::array::from_fn(|e| falls.map(|falls| falls[e])))
             });
+            at = Some(own);
+            let (_, h, falls) = own;
             let n = SPEED * self.sets[tree.set].dims.n_body as usize;
             let speed: [_; SPEED] = tree.read(speeds(tree.set), (width, n, SPEED * place.local));
             let way = |e: usize| -> [f64; ABREAST] { std::array::from_fn(|k| AHEAD * h[k] * speed[e][k]) };
