@@ -83,9 +83,12 @@ pub struct Travels {
     pub turned: [[f64; ABREAST]; 3],
 }
 
-impl From<Travel> for Travels {
-    fn from(Travel { moved, turned }: Travel) -> Self {
-        Self { moved: moved.map(|x| [x; ABREAST]), turned: turned.map(|x| [x; ABREAST]) }
+impl From<[Travel; ABREAST]> for Travels {
+    fn from(worlds: [Travel; ABREAST]) -> Self {
+        Self {
+            moved: std::array::from_fn(|e| worlds.map(|own| own.moved[e])),
+            turned: std::array::from_fn(|e| worlds.map(|own| own.turned[e])),
+        }
     }
 }
 

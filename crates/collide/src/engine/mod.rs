@@ -155,7 +155,7 @@ impl Engine {
     ) -> Result<(), NonFinite> {
         let mut travels = std::mem::take(&mut memory.travel);
         travels.clear();
-        travels.extend(travel.iter().copied().map(Travels::from));
+        travels.extend(travel.iter().map(|&own| Travels::from([own; ABREAST])));
         let poses = |body| poses(body).map(|x| [x; ABREAST]);
         let [found, ..] = self.collide(poses, &travels, [Some(world), None, None, None], memory);
         memory.travel = travels;

@@ -60,13 +60,7 @@ fn worlds_do_not_mind_their_neighbours() {
         });
         let travels: Vec<[Travel; ABREAST]> =
             (0..=n).map(|body| std::array::from_fn(|lane| travel(body, lane))).collect();
-        let all: Vec<Travels> = travels
-            .iter()
-            .map(|of| Travels {
-                moved: std::array::from_fn(|e| of.map(|own| own.moved[e])),
-                turned: std::array::from_fn(|e| of.map(|own| own.turned[e])),
-            })
-            .collect();
+        let all: Vec<Travels> = travels.iter().copied().map(Travels::from).collect();
         found.iter_mut().for_each(Vec::clear);
         let mut lanes = hints.iter_mut().zip(&mut found).zip(&overrides).enumerate();
         let worlds: [_; ABREAST] = std::array::from_fn(|_| {

@@ -67,13 +67,8 @@ impl SlotPack {
     /// Sets the slots of each lane without packing them, as a checkpoint says they were.
     pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize, n_lane: usize) {
         let width = self.width;
-        let most = |tile: usize| (tile * width..((tile + 1) * width).min(n_lane)).map(&count).max();
-        self.n_slot = 0;
-        for (tile, slots) in self.slots.chunks_exact_mut(SLOTS).enumerate() {
-            let count = most(tile).unwrap_or(0);
-            (slots[0], slots[1]) = (self.n_slot as u32, count as u32);
-            self.n_slot += count;
-        }
+        let most = |tile: usize| (tile * width..((tile + 1) * width).min(n_lane)).map(&count).max().unwrap_or(0) as u32;
+        self.set_slots((0..n_lane.div_ceil(width)).map(most));
     }
 
     /// Takes in how many slots each tile has in this step.

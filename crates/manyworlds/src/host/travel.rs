@@ -43,11 +43,7 @@ impl<T: Scalar> HostModel<T> {
         travel.clear();
         travel.extend(self.lanes.bodies.iter().enumerate().map(|(body, place)| {
             let Some(place) = place else {
-                let own = worlds.map(|world| still(world, body));
-                return Travels {
-                    moved: std::array::from_fn(|e| own.map(|own| own.moved[e])),
-                    turned: std::array::from_fn(|e| own.map(|own| own.turned[e])),
-                };
+                return worlds.map(|world| still(world, body)).into();
             };
             let tree = &lanes[place.tree];
             // Bodies of a tree mostly follow each other.
@@ -84,26 +80,6 @@ impl<T: Scalar> HostModel<T> {
         }
     }
 
-    /// How the bodies of a tree may move within a step, by their number in the tree.
-    fn ways<'p, S: Fn(usize) -> &'p [T]>(
-        &self,
-        speeds: &S,
-        params: &[LaneParams<T>],
-        width: usize,
-        world: usize,
-        tree: usize,
-    ) -> impl Fn(usize) -> Travel + use<'p, T, S>
-    where
-        T: 'p,
-    {
-        let (set, lane) = self.lane(world, tree);
-        let n = SPEED * self.sets[set].dims.n_body as usize;
-        let h = params[set].timestep(lane).to_f64();
-        let falls = falls(h, params[set].gravity(lane).map(|g| g.to_f64()));
-        let (first, speeds) = (tile_at(width, lane, n, 0), speeds(set));
-        move |local: usize| within_step(h, falls, |k| speeds[first + (SPEED * local + k) * width].to_f64())
-    }
-
     /// How far a body may move and turn within a step.
     pub(super) fn way<'p>(
         &self,
@@ -117,7 +93,12 @@ impl<T: Scalar> HostModel<T> {
         T: 'p,
     {
         let Some(place) = self.lanes.bodies[body] else { return [0.0; 2] };
-        let Travel { moved, turned } = self.ways(speeds, params, width, world, place.tree)(place.local);
+        let (set, lane) = self.lane(world, place.tree);
+        let n = SPEED * self.sets[set].dims.n_body as usize;
+        let h = params[set].timestep(lane).to_f64();
+        let falls = falls(h, params[set].gravity(lane).map(|g| g.to_f64()));
+        let (first, speeds) = (tile_at(width, lane, n, SPEED * place.local), speeds(set));
+        let Travel { moved, turned } = within_step(h, falls, |k| speeds[first + k * width].to_f64());
         [moved, turned].map(|x| Vec3::from(x).norm())
     }
 }
