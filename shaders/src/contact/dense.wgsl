@@ -293,7 +293,8 @@ fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
         let taken = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
         share = taken.share;
         progress.z += real(1.0);
-        progress.x = weight(progress.x, u32(progress.z), share, taken.merit / now);
+        let patience = select(PATIENCE, PATIENCE_RELAXING, relaxes);
+        progress.x = weight(patience, progress.x, u32(progress.z), share, taken.merit / now);
     }
     if share < real(1.0) {
         let sweeps = select(SWEEPS, SWEEPS_RELAXING, relaxes);

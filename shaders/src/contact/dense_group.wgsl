@@ -309,7 +309,8 @@ fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
         if local == 0u {
             work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
             work[d.state + DENSE_STEPS] = real(steps + 1u);
-            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / merit);
+            let patience = select(PATIENCE, PATIENCE_RELAXING, relaxes);
+            work[at] = weight(patience, proximal, steps + 1u, taken.share, taken.merit / merit);
         }
         storageBarrier();
         share = taken.share;

@@ -106,8 +106,13 @@ fn nearest_by(
         }
     }
     let (apart, guess) = couple.guess((between, start), within * scale)?;
-    // What is near a deep guess is seldom the way out.
-    let near = (apart > -PARTED).then(|| couple.refine(guess, simplex, points));
+    // What is near a deep guess is seldom the way out, and of meshes it takes long to find.
+    let has_mesh = matches!(core_a, Core::Mesh(_)) || matches!(core_b, Core::Mesh(_));
+    let near = (apart > -PARTED || !has_mesh).then(|| couple.refine(guess, simplex, points));
+    if let Some(near) = near.as_ref().filter(|near| !polyhedra && couple.is_proven(near)) {
+        return Ok((in_metres(couple.answer(near)), false));
+    }
+    let near = near.filter(|_| apart > -PARTED);
     let proven = again.is_some();
     // Of what is as deep as it was, GJK would only say that it overlaps.
     let deep = again.or_else(|| match hint {

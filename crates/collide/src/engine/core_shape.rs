@@ -250,6 +250,16 @@ impl<'a> Core<'a> {
         }
     }
 
+    /// How deep a point is inside, at least: how far a ball about it may grow; less than nothing where that is not known.
+    pub(super) fn depth(&self, point: Vector) -> f64 {
+        match *self {
+            Self::Point | Self::Segment(_) | Self::Triangle(_) | Self::Ellipsoid(_) => f64::NEG_INFINITY,
+            Self::Box(half) => (half - point.abs()).min_element(),
+            Self::Cylinder(radius, half) => (radius - point.x.hypot(point.y)).min(half - point.z.abs()),
+            Self::Mesh(mesh) => mesh.depth(point),
+        }
+    }
+
     /// The corner of a polyhedron that is farthest along a direction of any length; 0 for what has no corners.
     #[inline]
     pub(super) fn farthest(&self, direction: Vector) -> u16 {
@@ -553,6 +563,14 @@ impl Polyhedron {
         self.vertices[self.farthest.farthest(&self.vertices, direction)]
     }
 
+    /// How deep a point is inside: below all faces by no less.
+    fn depth(&self, point: Vector) -> f64 {
+        let below = |(normal, &first): (&Vector, &u32)| {
+            normal.dot(self.vertices[self.corners[first as usize] as usize] - point)
+        };
+        self.normals.iter().zip(&self.faces).map(below).fold(f64::INFINITY, f64::min)
+    }
+
     /// The face that looks most along a direction.
     #[inline]
     fn facing(&self, direction: Vector) -> usize {
@@ -583,6 +601,7 @@ impl Polyhedron {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manyworlds_model::{Mesh, Vec3};
 
     /// Faces are as far apart as their normals, and as bent as their corners say.
     #[test]
@@ -595,5 +614,28 @@ mod tests {
         assert_eq!(found[2..], [ALONE; 2]);
         let cap = Core::Cylinder(0.1, 0.2).flat(Vector::new(0.1, 0.0, -1.0)).expect("an end");
         assert_eq!((cap.normal, cap.apart, cap.bent), (Vector::NEG_Z, ALONE, 0.0));
+    }
+
+    /// A ball as large as a point is deep is inside, and no larger one.
+    #[test]
+    fn a_ball_about_a_point_is_as_large_as_it_is_deep() {
+        let corners = [0.3, -0.3].map(|x| [0.2, -0.2].map(|y| [0.4, -0.4].map(|z| Vec3::new(x, y, z))));
+        let triangles = (0..6).map(|k| [k, k + 1, k + 2]).collect();
+        let mesh = Mesh { name: "box".into(), vertices: corners.concat().concat(), triangles, surface: None };
+        let mesh = Polyhedron::new(&Hull::new(&mesh).expect("a box"));
+        let cores = [Core::Box(Vector::new(0.3, 0.2, 0.4)), Core::Mesh(&mesh), Core::Cylinder(0.3, 0.25)];
+        for core in &cores {
+            for point in [Vector::new(0.1, 0.05, 0.2), Vector::new(-0.12, 0.1, 0.0), Vector::new(0.25, -0.1, -0.24)] {
+                let least = (0..20_000).fold(f64::INFINITY, |least: f64, k| {
+                    let (up, around) = (1.0 - f64::from(2 * k + 1) / 20_000.0, 2.399_963 * f64::from(k));
+                    let across = (1.0 - up * up).sqrt();
+                    let direction = Vector::new(across * around.cos(), across * around.sin(), up);
+                    least.min((core.support(direction) - point).dot(direction))
+                });
+                let depth = core.depth(point);
+                assert!(depth <= least && least < depth + 0.01, "{point}: {depth}, {least}");
+            }
+        }
+        assert!(Core::Segment(1.0).depth(Vector::ZERO) < 0.0);
     }
 }

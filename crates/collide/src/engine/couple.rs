@@ -68,6 +68,9 @@ fn held_apart(first: &Scaled<'_>, second: &Scaled<'_>, along: Vector, simplex: &
 pub(super) struct Answer {
     polished: Normal,
     face: Option<Parting>,
+    /// Midway between points of the two that lie opposite each other along it, as far apart as it says, if there are any; in scaled
+    /// units.
+    opposite: Option<Vector>,
     pub(super) certain: bool,
 }
 
@@ -77,7 +80,13 @@ impl Answer {
     }
 
     pub(super) fn separation(&self) -> f64 {
-        self.face.map_or(self.polished.separation, |face| face.separation)
+        self.along().1
+    }
+
+    /// The normal and how far the shapes are apart along it.
+    fn along(&self) -> (Vector, f64) {
+        let polished = (self.polished.direction, self.polished.separation);
+        self.face.map_or(polished, |face| (face.normal, face.separation))
     }
 }
 
@@ -236,7 +245,7 @@ impl<'a> Couple<'a> {
             return None;
         };
         let polished = Normal { direction: face.normal, separation: face.separation, edges: [None; 2] };
-        Some(Answer { polished, face: Some(face), certain: false })
+        Some(Answer { polished, face: Some(face), opposite: None, certain: false })
     }
 
     /// The nearest points of two polyhedra that touch or are near each other, but for the points themselves, where a face that looks
@@ -350,13 +359,20 @@ impl<'a> Couple<'a> {
         best.1
     }
 
+    /// Whether no way out of the overlap is shorter than that of an answer: a point of one shape is as deep as that inside the other,
+    /// whichever way it leaves it.
+    pub(super) fn is_proven(&self, answer: &Answer) -> bool {
+        let Self { first, second, rounding, .. } = self;
+        let (normal, separation) = answer.along();
+        let (half, deep) = (0.5 * separation * normal, -separation - rounding);
+        let is_inside = |middle: Vector| first.depth(middle + half) >= deep || second.depth(middle - half) >= deep;
+        separation < 0.0 && answer.opposite.is_some_and(is_inside)
+    }
+
     /// What an answer says.
     pub(super) fn answer(&self, answer: &Answer) -> Nearest {
         let Self { first, second, .. } = self;
-        let (normal, distance) = match answer.face {
-            Some(face) => (face.normal, face.separation),
-            None => (answer.polished.direction, answer.polished.separation),
-        };
+        let (normal, distance) = answer.along();
         // A strictly convex surface has one support point, and what touches a face is the other shape's.
         let of_first = answer.face.map(|face| face.of_first);
         let middle = if first.core.is_strict() || (of_first == Some(false) && !second.core.is_strict()) {
@@ -376,23 +392,23 @@ impl<'a> Couple<'a> {
     pub(super) fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
         let Self { first, second, rounding, pose_rounding } = self;
         let (a, b) = (first.placed, second.placed);
-        let mut holds = |face: Option<Parting>| {
-            face.is_some_and(|Parting { normal, separation, .. }| {
-                let face = Nearest { normal, distance: separation / first.scale, middle: Vector::ZERO };
-                facing_points(first.core, a, second.core, b, [0.0; 2], &face, f64::INFINITY, points)
-            })
+        let mut over_face = |face: Option<Parting>| {
+            let Parting { normal, separation, .. } = face?;
+            let face = Nearest { normal, distance: separation / first.scale, middle: Vector::ZERO };
+            facing_points(first.core, a, second.core, b, [0.0; 2], &face, f64::INFINITY, points)
+                .then(|| points.deepest(SLACK / first.scale) * first.scale)
         };
         let separation = first.separation(second, direction);
         let mut polished = Normal { direction, separation, edges: [None; 2] };
         let snap = if self.are_polyhedra() { snap } else { snap_as_flat };
         let mut face = snap(first, second, polished, *pose_rounding);
-        let mut agreed = holds(face);
-        if !agreed {
+        let mut opposite = over_face(face);
+        if opposite.is_none() {
             polished = polish(first, second, direction, *rounding);
             face = snap(first, second, polished, *pose_rounding);
-            agreed = polished.is_smooth(first, second) || holds(face);
+            opposite = polished.opposite(first, second).or_else(|| over_face(face));
         }
-        if !agreed && polished.separation.abs() < PARTED {
+        if opposite.is_none() && polished.separation.abs() < PARTED {
             // Newton's method can stop at a kink, or at a face that nothing lies over.
             if let Some(normal) = held_apart(first, second, polished.direction, simplex) {
                 let again = polish(first, second, normal, *rounding);
@@ -402,7 +418,7 @@ impl<'a> Couple<'a> {
                 }
             }
         }
-        Answer { polished, face, certain: agreed && polished.separation > -PARTED }
+        Answer { polished, face, opposite, certain: opposite.is_some() && polished.separation > -PARTED }
     }
 }
 
@@ -429,5 +445,23 @@ mod tests {
         }
         let apart = (Vector::new(0.4, 0.0, 0.0), Vector::new(2.6, 0.0, 0.0));
         assert_eq!(couple.closer(apart, &mut simplex), apart);
+    }
+
+    /// Of two cylinders that cross each other a point of one inside the other proves the way out, unless it is beyond the axis.
+    #[test]
+    fn a_point_inside_proves_the_way_out() {
+        let core = Core::Cylinder(0.5, 2.0);
+        let at = |centre: Vector, axes: Matrix| Placed { centre, axes, radius: 1.0, size: [0.5, 2.0, 0.0] };
+        let lying = Matrix::from_cols(Vector::Y, Vector::Z, Vector::X);
+        let first = at(Vector::ZERO, Matrix::IDENTITY);
+        for (offset, proven) in [(0.8, true), (0.51, true), (0.3, false)] {
+            let second = at(Vector::new(0.1, offset, -0.2), lying);
+            let couple = Couple::new(&core, &first, &core, &second, Rounding { relative: f64::EPSILON, origin: 0.0 });
+            let (mut simplex, mut points) = (VoronoiSimplex::new(), Points::default());
+            let answer = couple.refine(Vector::new(0.1, 1.0, 0.1).normalize(), &mut simplex, &mut points);
+            let (normal, separation) = answer.along();
+            assert!((normal - Vector::Y).length() < 1e-9 && (separation - (offset - 1.0)).abs() < 1e-12);
+            assert_eq!(couple.is_proven(&answer), proven, "{offset}");
+        }
     }
 }

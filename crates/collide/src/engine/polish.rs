@@ -26,6 +26,14 @@ const CUT: f64 = 0.125;
 /// How far off a normal the points of a maximum may be for it to count as found to rounding, in scaled units.
 const EXACT: f64 = 1e-12;
 
+/// By how much a direction leans to one end of an edge across it, that this end be the farthest.
+const NUDGE: f64 = 1e-6;
+
+/// Whether two points, in scaled units, are the same to the square root of rounding.
+fn are_one(p: Vector, q: Vector) -> bool {
+    (p - q).length_squared() < 16.0 * f64::EPSILON
+}
+
 /// A core in world axes about the first shape's centre, in units of the smaller shape.
 pub(super) struct Scaled<'a> {
     pub(super) core: &'a Core<'a>,
@@ -66,6 +74,19 @@ impl Scaled<'_> {
         let axis = self.placed.local(direction);
         let (inside, bottom) = self.core.inside_face(axis, self.placed.local(point / self.scale - self.offset), all);
         (inside * self.scale, (self.core.support(axis).dot(axis) - bottom) * self.scale)
+    }
+
+    /// Whether a point is farthest along a unit direction: there, or on the straight edge that is held across it.
+    fn has_farthest(&self, direction: Vector, edge: Option<Vector>, point: Vector) -> bool {
+        let Some(edge) = edge else { return are_one(self.support(direction), point) };
+        let [from, to] = [-NUDGE, NUDGE].map(|nudge| self.support(direction + edge * nudge));
+        let along = edge.dot(point - from);
+        0.0 <= along && along <= edge.dot(to - from) && are_one(from + edge * along, point)
+    }
+
+    /// How deep a point is inside, at least.
+    pub(super) fn depth(&self, point: Vector) -> f64 {
+        self.core.depth(self.placed.local(point / self.scale - self.offset)) * self.scale
     }
 
     /// How far the other shape is apart along a unit direction, in scaled units.
@@ -123,10 +144,12 @@ impl Normal {
 }
 
 impl Normal {
-    /// Whether this is a smooth maximum: the support points differ along the normal alone.
-    pub(super) fn is_smooth(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> bool {
-        let between = second.support(-self.direction) - first.support(self.direction);
-        (between - self.direction * self.separation).length_squared() < 16.0 * f64::EPSILON
+    /// Midway between the points of the two shapes that are nearest along it, if they lie opposite each other, as far apart as it says.
+    pub(super) fn opposite(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> Option<Vector> {
+        let ((p, q), [of_first, of_second]) = (self.points(first, second), self.edges);
+        let are_there =
+            first.has_farthest(self.direction, of_first, p) && second.has_farthest(-self.direction, of_second, q);
+        are_there.then(|| 0.5 * (p + q))
     }
 
     /// Whether this is a maximum to rounding: the support points differ along the normal and the edges it is held across.
