@@ -11,8 +11,8 @@
 //!    solved from zero by the same Newton steps and CANAL, whose laws have one branch more.
 //!
 //! By how much each bias gave way is part of the answer: the solution solves the exact problem with those biases, and is
-//! certified as such. An island that has a solution keeps it: this is asked only where requests were pursued beyond reason,
-//! or where a solver that tries everything gave up before its iterations were spent. That impulses of another solver run away
+//! certified as such. An island that has a solution keeps it, unless that flings its bodies about ([`FLINGS`]): this is asked only
+//! where requests were pursued beyond reason, or where a solver that tries everything gave up before its iterations were spent. That impulses of another solver run away
 //! says little: the exact problem is tried once more.
 
 mod follow;
@@ -33,6 +33,9 @@ use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 const LEAST: f64 = 1e-12;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [local::ABSURD, 1e9];
+/// Work of a contact's request from which on a solution is beyond reason, J/kg, if its bodies gain as much speed along it, m^2/s^2: they
+/// slide ten metres a second faster for the sake of 0.2 m/s apart, and all that moves with them is flung about.
+const FLINGS: f64 = 100.0;
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
 const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
@@ -69,17 +72,34 @@ impl ContactProblem {
         work > most_work || ids.iter().map(largest).fold(0.0, f64::max) > most_impulse
     }
 
+    /// Whether a solution flings apart what hardly parts: a contact for the sake of whose request its bodies slide along each other,
+    /// see [`FLINGS`]. What heavy things do to light ones costs as much, but nothing slides.
+    fn flings(&self, island: &Island, lambda: &[f64]) -> bool {
+        let mut v = vec![0.0; self.n_v];
+        self.island_velocity(island, lambda, &mut v);
+        self.plan.constraints_of(island).iter().any(|&i| {
+            let c = &self.constraints[i as usize];
+            let slides = || {
+                let (before, after) = (self.sigma(c, &self.v_free), self.sigma(c, &v));
+                (0..2).map(|t| (after[t] - before[t]).powi(2)).sum::<f64>()
+            };
+            matches!(c.law, Law::Contact { .. }) && FLINGS < self.work_of_request(c, lambda) && FLINGS < slides()
+        })
+    }
+
     /// Largest work of a request of an island by the mass that it moves, J/kg: what heavy things that press on light ones
     /// undo slowly costs little.
     pub(super) fn work_of_requests(&self, island: &Island, lambda: &[f64]) -> f64 {
-        let of = |&i: &u32| {
-            let c = &self.constraints[i as usize];
-            let work = |r: usize| (lambda[c.row + r] * c.law.request(c.e[r])).max(0.0);
-            let work = c.law.requests().map(work).fold(0.0, f64::max);
-            // Most have no request, or carry nothing.
-            if work == 0.0 { 0.0 } else { work / c.mass() }
-        };
+        let of = |&i: &u32| self.work_of_request(&self.constraints[i as usize], lambda);
         self.plan.constraints_of(island).iter().map(of).fold(0.0, f64::max)
+    }
+
+    /// The same of one constraint.
+    fn work_of_request(&self, c: &Constraint, lambda: &[f64]) -> f64 {
+        let work = |r: usize| (lambda[c.row + r] * c.law.request(c.e[r])).max(0.0);
+        let work = c.law.requests().map(work).fold(0.0, f64::max);
+        // Most have no request, or carry nothing.
+        if work == 0.0 { 0.0 } else { work / c.mass() }
     }
 
     /// The impulse K up to which the requests of a constraint are pursued, N s.
@@ -136,7 +156,8 @@ pub(super) fn relax(
     let mut doubt = |island: &Island| {
         let work = problem.work_of_requests(island, lambda);
         let solved = measure(problem, island, settings, lambda, &mut scratch).0;
-        if problem.is_absurd(island, lambda, work) || !solved && HOPELESS < work {
+        let is_beyond_reason = if solved { FLINGS < work && problem.flings(island, lambda) } else { HOPELESS < work };
+        if problem.is_absurd(island, lambda, work) || is_beyond_reason {
             return Some(Doubt { most: all, certain: true });
         }
         (!solved && gave_up && 0 < left).then_some(Doubt { most: left, certain: false })
@@ -360,6 +381,46 @@ mod tests {
     fn requests_that_can_be_met_are() {
         let found = solved(&between(1.0, -1.0, &[(1.0, 0.2), (-1.0, -0.3)]));
         assert!(near(found.v[0], 0.2) && near(found.lambda[0], 1.2) && found.relaxed.is_empty(), "{found:?}");
+    }
+
+    /// Two degrees of freedom of 1 kg, the second of which goes a thousand times as fast as the first, and a contact whose normal is along
+    /// the first and which slides so by the second.
+    fn geared(slides: f64) -> ContactProblem {
+        let contact = ConstraintInput {
+            law: Law::Contact { mu: 0.0 },
+            e: [0.0, 0.0, -0.2],
+            compliance: None,
+            sides: vec![SideInput { jacobian: vec![0.0, slides, 0.0, 0.0, 1.0, 0.0], ..SideInput::default() }],
+        };
+        let gear = ConstraintInput {
+            law: Law::Bilateral,
+            e: [0.0; 3],
+            compliance: None,
+            sides: vec![SideInput { jacobian: vec![1.0, -1e-3], ..SideInput::default() }],
+        };
+        let input = ProblemInput {
+            subsystems: vec![[0, 2]],
+            a: vec![vec![1.0, 0.0, 0.0, 1.0]],
+            b: vec![0.0; 2],
+            constraints: vec![contact, gear],
+            ..ProblemInput::default()
+        };
+        ContactProblem::new(input).expect("a valid problem")
+    }
+
+    /// What can only be undone by sliding a thousand times as fast is not, though there is a solution.
+    #[test]
+    fn what_flings_gives_way() {
+        let found = solved(&geared(1.0));
+        assert!(found.relaxed.len() == 1 && found.relaxed[0].constraint == 0, "{found:?}");
+        assert!(found.v[1].abs() < 1.0 && found.v[0] >= -1e-9, "{found:?}");
+    }
+
+    /// What is as hard to move because it is heavy is undone as it asks.
+    #[test]
+    fn what_is_heavy_does_not() {
+        let found = solved(&geared(1e-3));
+        assert!(found.relaxed.is_empty() && near(found.v[0], 0.2), "{found:?}");
     }
 
     /// A row that nothing moves is left out, and the rest is solved.
