@@ -151,7 +151,7 @@ def main():
     parser.add_argument("--only", default="", help="models whose path contains this; the page is not written")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--worlds", type=int, default=16)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--json", type=pathlib.Path, help="every figure, into this file")
     args = parser.parse_args()
     packages, program = args.packages.resolve(), args.program.resolve()
