@@ -360,7 +360,7 @@ impl<'a> Couple<'a> {
     }
 
     /// Whether no way out of the overlap is shorter than that of an answer: a point of one shape is as deep as that inside the other,
-    /// whichever way it leaves it.
+    /// whichever way it leaves it. To what points that lie opposite each other are known by.
     pub(super) fn is_proven(&self, answer: &Answer) -> bool {
         let Self { first, second, rounding, .. } = self;
         let (normal, separation) = answer.along();
@@ -418,7 +418,10 @@ impl<'a> Couple<'a> {
                 }
             }
         }
-        Answer { polished, face, opposite, certain: opposite.is_some() && polished.separation > -PARTED }
+        // Another way out is more often shorter than one across an edge.
+        let is_across_edge = face.is_none() && polished.edges != [None; 2];
+        let most = if is_across_edge { SHALLOW } else { PARTED };
+        Answer { polished, face, opposite, certain: opposite.is_some() && polished.separation > -most }
     }
 }
 
