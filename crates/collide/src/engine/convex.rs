@@ -2,12 +2,13 @@
 //! points.
 
 use super::clip::{Candidate, Points};
-use super::core_shape::{Core, Polyhedron};
+use super::core_shape::Core;
 use super::couple::{APART, Couple, PARTED, Parted, Quick, SHALLOW};
 use super::expand::Polytope;
 use super::facing::{Nearest, facing_points};
 use super::hints::{Found, Hint};
 use super::place::Placed;
+use super::polyhedron::Polyhedron;
 use super::{Sink, Vector};
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::epa::EPA;

@@ -1,24 +1,17 @@
 //! Convex shapes as a core and a rounding radius about it: support points, and the corner, edge or face that faces a
 //! direction.
 
-use super::extremes::Extremes;
 #[cfg(doc)]
 use super::extremes::TIE;
 use super::place::Placed;
+use super::polyhedron::{ALONE, Polyhedron};
 use super::{Kind, Vector, rim};
-use crate::hull::{Face, Hull};
 
 /// Corners a face has at most; larger faces of hulls are thinned out.
 pub(super) const CORNERS: usize = 16;
 
-/// Different directions of edges that a polyhedron has at most for them to be kept.
-const WAYS: usize = 32;
-
-/// Faces count as alone whose normals are no nearer than this to that of any other.
-const ALONE: f64 = 0.06;
-
 /// Both ways along each axis.
-const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
+pub(super) const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
 
 /// A convex polygon, segment or point of a surface, with numbers for its corners and edges.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +28,7 @@ impl Feature {
     pub(super) const NONE: Self =
         Self { points: [Vector::ZERO; CORNERS], corners: [0; CORNERS], edges: [0; CORNERS], len: 0 };
 
-    fn push(&mut self, point: Vector, corner: u16, edge: u16) {
+    pub(super) fn push(&mut self, point: Vector, corner: u16, edge: u16) {
         self.points[self.len] = point;
         self.corners[self.len] = corner;
         self.edges[self.len] = edge;
@@ -475,143 +468,15 @@ fn cylinder_feature(radius: f64, half: f64, direction: Vector, feature: &mut Fea
     }
 }
 
-/// How far each of some unit vectors is from the nearest other one; no more than [`ALONE`].
-fn apart(normals: &[Vector]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..normals.len()).collect();
-    order.sort_unstable_by(|&a, &b| normals[a].x.total_cmp(&normals[b].x));
-    let mut apart = vec![ALONE; normals.len()];
-    for (place, &one) in order.iter().enumerate() {
-        let near = order[place + 1..].iter().take_while(|&&other| normals[other].x - normals[one].x < ALONE);
-        for &other in near {
-            let distance = normals[one].distance(normals[other]);
-            apart[one] = distance.min(apart[one]);
-            apart[other] = distance.min(apart[other]);
-        }
-    }
-    apart
-}
-
-/// Directions of the edges round faces, unit, of parallel ones one, if they are no more than [`WAYS`].
-fn edge_directions(faces: &[Face], vertices: &[Vector]) -> Option<Vec<Vector>> {
-    let mut directions: Vec<Vector> = Vec::new();
-    for face in faces {
-        for (&from, &to) in face.corners.iter().zip(face.corners.iter().cycle().skip(1)) {
-            // Each edge has two faces, which go along it in opposite ways.
-            let edge = vertices[to as usize] - vertices[from as usize];
-            let Some(direction) = edge.try_normalize().filter(|_| from < to) else { continue };
-            if directions.iter().all(|d| d.dot(direction).abs() < 1.0 - 16.0 * f64::EPSILON) {
-                directions.push(direction);
-                if directions.len() > WAYS {
-                    return None;
-                }
-            }
-        }
-    }
-    Some(directions)
-}
-
-/// A convex polyhedron about its centre.
-#[derive(Debug)]
-pub(super) struct Polyhedron {
-    pub(super) vertices: Vec<Vector>,
-    normals: Vec<Vector>,
-    /// Which vertex is farthest along a direction, and which face looks most along it.
-    farthest: Extremes,
-    foremost: Extremes,
-    /// Of each face what [`Flat`] says beside its normal.
-    flats: Vec<[f64; 2]>,
-    /// The faces that look most along the axes, both ways.
-    sides: [usize; 6],
-    /// Directions of edges, if they are few.
-    edges: Option<Vec<Vector>>,
-    /// First entry of each face in `corners`, and the end.
-    faces: Vec<u32>,
-    /// Vertices round the faces, counter-clockwise seen from outside.
-    corners: Vec<u32>,
-    /// Radius of the sphere about the origin that holds it.
-    pub(super) radius: f64,
-    /// Half edges of the box about the origin that holds it.
-    bounds: Vector,
-}
-
-impl Polyhedron {
-    pub(super) fn new(hull: &Hull) -> Self {
-        let convert = |v: &manyworlds_model::Vec3| super::place::vector(v);
-        let vertices: Vec<Vector> = hull.vertices.iter().map(convert).collect();
-        let radius = vertices.iter().fold(0.0, |r: f64, v| r.max(v.length()));
-        let bounds = vertices.iter().fold(Vector::ZERO, |most, v| most.max(v.abs()));
-        let mut faces = vec![0];
-        let mut corners = Vec::new();
-        for face in &hull.faces {
-            corners.extend_from_slice(&face.corners);
-            faces.push(corners.len() as u32);
-        }
-        let normals: Vec<Vector> = hull.faces.iter().map(|f| convert(&f.normal)).collect();
-        let (farthest, foremost) = (Extremes::new(&vertices), Extremes::new(&normals));
-        let sides = AXES.map(|axis| foremost.farthest(&normals, axis));
-        let edges = edge_directions(&hull.faces, &vertices);
-        let bent = hull.faces.iter().zip(&normals).map(|(face, normal)| {
-            let top = vertices[farthest.farthest(&vertices, *normal)].dot(*normal);
-            face.corners.iter().fold(0.0, |bent: f64, &corner| bent.max(top - vertices[corner as usize].dot(*normal)))
-        });
-        let flats = apart(&normals).into_iter().zip(bent).map(|(apart, bent)| [apart, bent]).collect();
-        Self { vertices, normals, farthest, foremost, flats, sides, edges, faces, corners, radius, bounds }
-    }
-
-    /// The vertex that is farthest along a direction.
-    pub(super) fn farthest(&self, direction: Vector) -> Vector {
-        self.vertices[self.farthest.farthest(&self.vertices, direction)]
-    }
-
-    /// How deep a point is inside: below all faces by no less.
-    fn depth(&self, point: Vector) -> f64 {
-        let below = |(normal, &first): (&Vector, &u32)| {
-            normal.dot(self.vertices[self.corners[first as usize] as usize] - point)
-        };
-        self.normals.iter().zip(&self.faces).map(below).fold(f64::INFINITY, f64::min)
-    }
-
-    /// The face that looks most along a direction.
-    #[inline]
-    fn facing(&self, direction: Vector) -> usize {
-        self.foremost.farthest(&self.normals, direction)
-    }
-
-    /// Vertices round a face.
-    fn ring(&self, face: usize) -> &[u32] {
-        &self.corners[self.faces[face] as usize..self.faces[face + 1] as usize]
-    }
-
-    /// Where the corners round a face stand in `corners`, evenly thinned out to so many.
-    fn entries(&self, face: usize, most: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        let (first, count) = (self.faces[face] as usize, self.ring(face).len());
-        let taken = count.min(most);
-        (0..taken).map(move |i| first + i * count / taken)
-    }
-
-    fn face(&self, direction: Vector, feature: &mut Feature) {
-        let face = self.facing(direction);
-        for entry in self.entries(face, CORNERS) {
-            let vertex = self.corners[entry];
-            feature.push(self.vertices[vertex as usize], vertex as u16, entry as u16);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hull::Hull;
     use manyworlds_model::{Mesh, Vec3};
 
-    /// Faces are as far apart as their normals, and as bent as their corners say.
+    /// A cylinder's ends are flat faces, far from all others.
     #[test]
-    fn faces_say_how_far_apart_and_how_bent_they_are() {
-        let tilted = Vector::new(0.03, 0.0, 1.0).normalize();
-        let normals = [Vector::Z, tilted, Vector::X, Vector::NEG_X];
-        let found = apart(&normals);
-        assert_eq!(found[0], Vector::Z.distance(tilted));
-        assert_eq!(found[..2], [found[0]; 2]);
-        assert_eq!(found[2..], [ALONE; 2]);
+    fn ends_of_cylinders_are_faces() {
         let cap = Core::Cylinder(0.1, 0.2).flat(Vector::new(0.1, 0.0, -1.0)).expect("an end");
         assert_eq!((cap.normal, cap.apart, cap.bent), (Vector::NEG_Z, ALONE, 0.0));
     }
