@@ -1,6 +1,6 @@
 //! Contact points between two flat features: their overlap as seen along the normal.
 
-use super::core_shape::{CORNERS, Feature};
+use super::feature::{CORNERS, Feature};
 use super::{Sink, Vector};
 
 /// The overlap of two features has at most the corners of both.

@@ -107,13 +107,14 @@ fn nearest_by(
         }
     }
     let (apart, guess) = couple.guess((between, start), within * scale)?;
-    // What is near a deep guess is seldom the way out, and of meshes it takes long to find.
+    // What is near a deep guess is seldom the way out: only a proof of it is taken, and of meshes it takes long to find.
+    let is_near = apart > -PARTED;
     let has_mesh = matches!(core_a, Core::Mesh(_)) || matches!(core_b, Core::Mesh(_));
-    let near = (apart > -PARTED || !has_mesh).then(|| couple.refine(guess, simplex, points));
+    let near = (is_near || !polyhedra && !has_mesh).then(|| couple.refine(guess, simplex, points));
     if let Some(near) = near.as_ref().filter(|near| !polyhedra && couple.is_proven(near)) {
         return Ok((in_metres(couple.answer(near)), false));
     }
-    let near = near.filter(|_| apart > -PARTED);
+    let near = near.filter(|_| is_near);
     let proven = again.is_some();
     // Of what is as deep as it was, GJK would only say that it overlaps.
     let deep = again.or_else(|| match hint {

@@ -2,7 +2,8 @@
 
 use super::Vector;
 use super::clip::Points;
-use super::core_shape::{Core, Feature};
+use super::core_shape::Core;
+use super::feature::Feature;
 use super::place::Placed;
 
 /// The nearest points of two cores, or those deepest in each other.

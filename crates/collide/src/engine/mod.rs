@@ -12,6 +12,7 @@ mod expand;
 mod extremes;
 mod facet;
 mod facing;
+mod feature;
 mod frames;
 mod grid;
 mod hints;

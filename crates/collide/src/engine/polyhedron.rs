@@ -1,17 +1,17 @@
 //! Convex polyhedra: hulls with what is asked of them again and again.
 
 use super::Vector;
-#[cfg(doc)]
-use super::core_shape::Flat;
-use super::core_shape::{AXES, CORNERS, Feature};
 use super::extremes::Extremes;
+#[cfg(doc)]
+use super::feature::Flat;
+use super::feature::{ALONE, CORNERS, Feature};
 use crate::hull::{Face, Hull};
+
+/// Both ways along each axis.
+pub(super) const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
 
 /// Different directions of edges that a polyhedron has at most for them to be kept.
 const WAYS: usize = 32;
-
-/// Faces count as alone whose normals are no nearer than this to that of any other.
-pub(super) const ALONE: f64 = 0.06;
 
 /// A convex polyhedron about its centre.
 #[derive(Debug)]
