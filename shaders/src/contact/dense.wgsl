@@ -293,18 +293,37 @@ fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
         let taken = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
         share = taken.share;
         progress.z += real(1.0);
-        let patience = select(PATIENCE, PATIENCE_RELAXING, relaxes);
-        progress.x = weight(patience, progress.x, u32(progress.z), share, taken.merit / now);
+        progress.x = weight(progress.x, u32(progress.z), share, taken.merit / now);
     }
     if share < real(1.0) {
-        let sweeps = select(SWEEPS, SWEEPS_RELAXING, relaxes);
-        for (var k = 0u; k < sweeps; k++) {
-            dense_sweep();
+        if relaxes {
+            sweep_or_stay();
+            progress.w += real(1.0);
+        } else {
+            for (var k = 0u; k < SWEEPS; k++) {
+                dense_sweep();
+            }
+            progress.w += real(SWEEPS);
         }
-        progress.w += real(sweeps);
     }
     progress.y = sqrt(natural());
     return progress;
+}
+
+// A sweep, undone where it does not lessen the merit. What it starts from is kept where steps have what they need no longer.
+fn sweep_or_stay() {
+    for (var q = 0u; q < dense_groups; q++) {
+        work[centre_first + q * TILE] = work[lambda_first + q * TILE];
+        work[rhs_first + q * TILE] = work[sigma_first + q * TILE];
+    }
+    let before = merit(real(0.0));
+    dense_sweep();
+    if before <= merit(real(0.0)) {
+        for (var q = 0u; q < dense_groups; q++) {
+            work[lambda_first + q * TILE] = work[centre_first + q * TILE];
+            work[sigma_first + q * TILE] = work[rhs_first + q * TILE];
+        }
+    }
 }
 
 // A centred Newton step. Returns the progress.

@@ -309,20 +309,38 @@ fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
         if local == 0u {
             work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
             work[d.state + DENSE_STEPS] = real(steps + 1u);
-            let patience = select(PATIENCE, PATIENCE_RELAXING, relaxes);
-            work[at] = weight(patience, proximal, steps + 1u, taken.share, taken.merit / merit);
+            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / merit);
         }
         storageBarrier();
         share = taken.share;
     }
     if share < real(1.0) {
-        let sweeps = select(SWEEPS, SWEEPS_RELAXING, relaxes);
-        for (var k = 0u; k < sweeps; k++) {
+        if relaxes {
+            sweep_or_stay(d, local);
+            return 1u;
+        }
+        for (var k = 0u; k < SWEEPS; k++) {
             dense_sweep(d, local);
         }
-        return sweeps;
+        return SWEEPS;
     }
     return 0u;
+}
+
+// A sweep, undone where it does not lessen the merit. What it starts from is kept where steps have what they need no longer.
+fn sweep_or_stay(d: Dense, local: u32) {
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        held[CENTRE + i] = held[LAMBDA + i];
+        held[RHS + i] = held[SIGMA + i];
+    }
+    let before = merit_at(d, local, real(0.0));
+    dense_sweep(d, local);
+    let after = merit_at(d, local, real(0.0));
+    for (var i = local; i < d.n && before <= after; i += GROUP_WIDTH) {
+        held[LAMBDA + i] = held[CENTRE + i];
+        held[SIGMA + i] = held[RHS + i];
+    }
+    workgroupBarrier();
 }
 
 // A centred Newton step.

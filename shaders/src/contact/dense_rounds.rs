@@ -40,15 +40,11 @@ const N_SHARES: usize = 6;
 const SHARES: [f64; N_SHARES] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
 /// A step's merit is measured against the largest of that many.
 const MEMORY: usize = 8;
-/// Sweeps after a step that was not taken in full;
+/// Sweeps after a step that was not taken in full. Of a problem whose requests give way it is one, and only where it lessens the merit:
+/// others make impulses grow that hold each other.
 const SWEEPS: u32 = 2;
-/// of a problem whose requests give way: more of them make impulses grow that hold each other.
-const SWEEPS_RELAXING: u32 = 1;
-/// Rounds after which steps are centred,
+/// Rounds after which steps are centred.
 const PATIENCE: u32 = 8;
-/// and of a problem whose requests give way. With 5 the hardest of eight robots takes three quarters of the steps that it takes with 8, the
-/// others 0.7 to 1 times theirs; 4 and 6 are between.
-const PATIENCE_RELAXING: u32 = 5;
 /// A step leads on that leaves less than this of the merit.
 const LEADS: f64 = 0.5;
 /// The first `s` of centred steps.
@@ -161,15 +157,28 @@ impl<T: Scalar> Dense<'_, T> {
             let taken = self.advance(bar);
             share = taken.share;
             progress.steps += 1;
-            let patience = if self.relaxes { PATIENCE_RELAXING } else { PATIENCE };
-            progress.proximal = weight(patience, progress.proximal, progress.steps, share, taken.merit / before);
+            progress.proximal = weight(progress.proximal, progress.steps, share, taken.merit / before);
         }
         if share < T::lit(1.0) {
-            let sweeps = if self.relaxes { SWEEPS_RELAXING } else { SWEEPS };
-            for _ in 0..sweeps {
-                self.sweep();
+            if self.relaxes {
+                self.sweep_or_stay();
+                progress.sweeps += 1;
+            } else {
+                (0..SWEEPS).for_each(|_| self.sweep());
+                progress.sweeps += SWEEPS;
             }
-            progress.sweeps += sweeps;
+        }
+    }
+
+    /// A sweep, undone where it does not lessen the merit. What it starts from is kept where steps have what they need no longer.
+    fn sweep_or_stay(&mut self) {
+        self.centre.copy_from_slice(self.lambda);
+        self.rhs.copy_from_slice(self.sigma);
+        let before = self.merit(T::lit(0.0));
+        self.sweep();
+        if before <= self.merit(T::lit(0.0)) {
+            self.lambda.copy_from_slice(self.centre);
+            self.sigma.copy_from_slice(self.rhs);
         }
     }
 
@@ -249,12 +258,12 @@ fn least_proximal<T: Scalar>() -> T {
 /// The next proximal weight after so many steps, of the last of which this share was taken; left: the share of the merit that
 /// it left. None where steps are to be centred from now on, which takes so many steps at least.
 #[inline(always)]
-fn weight<T: Scalar>(patience: u32, proximal: T, steps: u32, share: T, left: T) -> T {
+fn weight<T: Scalar>(proximal: T, steps: u32, share: T, left: T) -> T {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
     let whole = one <= share;
     // A smaller weight may help where this one still shrinks.
     let leads = whole && left < one && (left < T::lit(LEADS) || least_proximal::<T>() < proximal);
-    if patience <= steps && !leads {
+    if PATIENCE <= steps && !leads {
         return zero;
     }
     if whole {

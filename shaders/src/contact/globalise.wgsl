@@ -33,11 +33,11 @@ fn least_proximal() -> real {
 
 // The next proximal weight after so many steps, of the last of which this share was taken; left: the share of the merit that it
 // left. None where steps are to be centred from now on, which takes so many steps at least.
-fn weight(patience: u32, proximal: real, steps: u32, share: real, left: real) -> real {
+fn weight(proximal: real, steps: u32, share: real, left: real) -> real {
     let whole = real(1.0) <= share;
     // A smaller weight may help where this one still shrinks.
     let leads = whole && left < real(1.0) && (left < LEADS || least_proximal() < proximal);
-    if patience <= steps && !leads {
+    if PATIENCE <= steps && !leads {
         return real(0.0);
     }
     if whole {

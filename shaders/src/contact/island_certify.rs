@@ -1,8 +1,8 @@
 //! How good the impulses of every island are (mathematics section 3, number 1 and its scaled form), from nothing but
 //! the problem and the impulses: the velocity is recomputed.
 
-use super::island::{self, IslandDims, Islands, con, contact, info, kind, part, region};
-use super::local::{self, ABSURD, APART};
+use super::island::{self, ConstraintRecord, IslandDims, Islands, con, contact, info, kind, part, region};
+use super::local::{self, ABSURD, APART, FLINGS};
 use crate::args::Args;
 use crate::dynamics::tree::status;
 use crate::math::load3;
@@ -28,7 +28,7 @@ pub fn island_certify<T: Scalar>(
         let (residual, scaled) = island::measure(&all, record, jac, cons, impulse, &rest[..n]);
         let (zero, one) = (T::lit(0.0), T::lit(1.0));
         let (mut deepest, mut largest, mut left_out) = (zero, zero, zero);
-        let (mut sensible, mut gave_way) = (true, false);
+        let (mut sensible, mut gave_way, mut flung) = (true, false, false);
         for k in record.constraint_begin as usize..record.constraint_end as usize {
             let (lambda, con) = (&impulse[3 * k..3 * k + 3], &cons[con::SIZE * k..con::SIZE * (k + 1)]);
             largest = lambda.iter().fold(largest, |most, x| most.max(x.abs()));
@@ -39,6 +39,7 @@ pub fn island_certify<T: Scalar>(
             if all.constraints[k].kind == kind::BLOCK && !held {
                 left_out += if T::lit(APART) <= cons[con::SIZE * k + con::BIAS + 2] { one } else { zero };
                 deepest = deepest.max(-contacts[contact::SIZE * k + contact::DISTANCE]);
+                flung |= flings(&all, &all.constraints[k], jac, con, lambda, [&free[..n], &rest[..n]]);
             }
         }
         let own = &mut infos[info::SIZE * i..info::SIZE * (i + 1)];
@@ -54,7 +55,7 @@ pub fn island_certify<T: Scalar>(
         };
         statuses[i] = if !(residual.is_finite() && scaled.is_finite()) {
             status::NON_FINITE
-        } else if solved && largest <= T::lit(ABSURD) {
+        } else if solved && !flung && largest <= T::lit(ABSURD) {
             match (gave_way, record.part) {
                 (false, _) => status::CONVERGED,
                 (true, part::ASKS) => status::ITERATION_LIMIT,
@@ -76,6 +77,25 @@ fn is_sensible<T: Scalar>(kind: u32, con: &[T], lambda: &[T]) -> bool {
     }
     let trace = con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5];
     local::is_sensible(con[con::FRICTION], trace, &load3(lambda, 0), &load3(con, con::BIAS))
+}
+
+/// Whether a solution flings the bodies of a contact about, which hardly part: what it changes along it between two velocities.
+fn flings<T: Scalar>(
+    all: &Islands,
+    record: &ConstraintRecord,
+    jac: &[T],
+    con: &[T],
+    lambda: &[T],
+    [free, v]: [&[T]; 2],
+) -> bool {
+    let trace = con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5];
+    if !local::is_costly(con[con::FRICTION], trace, lambda[2], con[con::BIAS + 2]) {
+        return false;
+    }
+    let sides = &all.sides[record.side_begin as usize..record.side_end as usize];
+    let [before, after] = [free, v].map(|v| island::block_sigma(sides, jac, [T::lit(0.0); 3], v));
+    let (x, y) = (after[0] - before[0], after[1] - before[1]);
+    T::lit(FLINGS) < x.mul_add(x, y * y)
 }
 
 /// Uniform block.

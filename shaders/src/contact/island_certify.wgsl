@@ -27,6 +27,19 @@ fn is_sensible(k: u32) -> bool {
     return local_is_sensible(island_con[c + CON_FRICTION], trace, lambda, bias);
 }
 
+// Whether a solution flings the bodies of a contact about, which hardly part: what it changes along it between two velocities.
+fn flings(k: u32, region: u32) -> bool {
+    let c = CON_SIZE * k;
+    let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
+    if !local_is_costly(island_con[c + CON_FRICTION], trace, impulse_at(k).z, island_con[c + CON_BIAS + 2u]) {
+        return false;
+    }
+    let record = constraint_record(k);
+    let none = vec3<real>(real(0.0), real(0.0), real(0.0));
+    let slides = block_sigma(record, none, region) - block_sigma(record, none, REGION_FREE * dims.n_velocity);
+    return FLINGS < fma(slides.x, slides.x, slides.y * slides.y);
+}
+
 @compute @workgroup_size(ISLAND_WIDTH)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let island = group_index(group);
@@ -45,6 +58,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var left_out = real(0.0);
     var sensible = true;
     var gave_way = false;
+    var flung = false;
     for (var k = own.constraint_begin; k < own.constraint_end; k++) {
         let lambda = abs(impulse_at(k));
         largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
@@ -56,6 +70,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
             left_out += select(real(0.0), real(1.0), APART <= island_con[CON_SIZE * k + CON_BIAS + 2u]);
             deepest = max(deepest, -island_contact[CONTACT_SIZE * k + CONTACT_DISTANCE]);
+            flung = flung || flings(k, region);
         }
     }
     let at = INFO_SIZE * island;
@@ -71,7 +86,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var status = STATUS_ITERATION_LIMIT | select(STATUS_DOUBTFUL, 0u, sensible);
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = STATUS_NON_FINITE;
-    } else if solved && largest <= ABSURD {
+    } else if solved && !flung && largest <= ABSURD {
         status = STATUS_CONVERGED;
         if gave_way {
             status = select(STATUS_CONVERGED | STATUS_RELAXED, STATUS_ITERATION_LIMIT, own.part == PART_ASKS);

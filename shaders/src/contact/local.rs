@@ -20,6 +20,9 @@ pub const ABSURD: f64 = 1e12;
 /// An unsolved step in which so much work is spent on what a bias asks for, by the mass that it moves, is taken for one that
 /// asks for the impossible, J/kg.
 pub const HOPELESS: f64 = 1e3;
+/// The same of a contact in a step that is solved, if its bodies gain as much speed along it, m^2/s^2: they slide ten metres a second faster
+/// for the sake of 0.2 m/s apart, and all that moves with them is flung about.
+pub const FLINGS: f64 = 100.0;
 /// Bias of a contact that is left out, m/s: beyond any speed.
 pub const APART: f64 = 1e6;
 /// A contact that is to part is left out where bodies slide a metre for less than a millimetre of separation: smallest share of
@@ -209,6 +212,12 @@ pub fn is_sensible<R: Real>(mu: R, trace: R, lambda: &[R; 3], bias: &[R; 3]) -> 
 #[inline(always)]
 pub fn is_sensible_row<R: Real>(inverse_mass: R, lambda: R, bias: R) -> R::Mask {
     (-(lambda * bias) * inverse_mass).le(R::lit(HOPELESS))
+}
+
+/// Whether a contact costs enough to fling its bodies about, see [`FLINGS`].
+#[inline(always)]
+pub fn is_costly<R: Real>(mu: R, trace: R, lambda: R, bias: R) -> R::Mask {
+    R::lit(0.0).le(mu) & R::lit(FLINGS).lt(-(lambda * bias) * (trace * R::lit(1.0 / 3.0)))
 }
 
 #[cfg(test)]

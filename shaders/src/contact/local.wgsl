@@ -145,3 +145,8 @@ fn local_is_sensible(mu: real, trace: real, lambda: vec3<real>, bias: vec3<real>
 fn local_is_sensible_row(inverse_mass: real, lambda: real, bias: real) -> bool {
     return -(lambda * bias) * inverse_mass <= HOPELESS;
 }
+
+// Whether a contact costs enough to fling its bodies about.
+fn local_is_costly(mu: real, trace: real, lambda: real, bias: real) -> bool {
+    return real(0.0) <= mu && FLINGS < -(lambda * bias) * (trace * real(1.0 / 3.0));
+}

@@ -455,6 +455,15 @@ fn hopeless(local: u32) -> bool {
     return real(0.0) < group_sum(local, select(real(0.0), real(1.0), ABSURD < largest));
 }
 
+// Whether a lane's solution flings its bodies about.
+fn flings(local: u32) -> bool {
+    var some = real(0.0);
+    for (var s = local; s < slot_count; s += GROUP_WIDTH) {
+        some += select(real(0.0), real(1.0), slot_flings(s));
+    }
+    return real(0.0) < group_sum(local, some);
+}
+
 // Whether the impulses of a lane make sense.
 fn sensible(local: u32) -> bool {
     var odd = real(0.0);
@@ -487,7 +496,7 @@ fn put_back(lane: u32, own: Lane, local: u32, word: u32) {
     if own.stage != STAGE_LARGE && own.stage != STAGE_LARGE_DONE {
         start(local);
     }
-    let converged = STAGE_LARGE < own.stage && !hopeless(local);
+    let converged = STAGE_LARGE < own.stage && !hopeless(local) && !flings(local);
     var doubtful = false;
     if !converged && part_of(word) == PART_SOLVES {
         doubtful = !sensible(local);

@@ -24,7 +24,7 @@
 use bytemuck::cast_slice_mut;
 
 use super::dense::{Outcome, Shape};
-use super::local::{ABSURD, is_sensible, is_sensible_row, residual, solve};
+use super::local::{ABSURD, FLINGS, is_costly, is_sensible, is_sensible_row, residual, solve};
 use super::tree_lane::Found;
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_head, row_velocity, slot, tile_slots, trace};
@@ -129,7 +129,7 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
             converged[lane] |= swept.lane(lane);
         }
     }
-    let hopeless = hopeless(dims, impulse, rows);
+    let hopeless = hopeless(dims, impulse, rows) | flings(dims, constraint, impulse, rows);
     Ends { converged: flags(|lane| converged[lane] && !hopeless.lane(lane), R::N), relaxed }
 }
 
@@ -317,6 +317,40 @@ fn hopeless<R: Real>(dims: &LaneDims, impulse: &[R], rows: &[R]) -> R::Mask {
         largest = largest.max(r[row::IMPULSE].abs());
     }
     most.lt(largest)
+}
+
+/// Lanes whose solution flings bodies about for the sake of a contact that hardly parts, see [`FLINGS`].
+fn flings<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R]) -> R::Mask {
+    let (zero, n_v) = (R::lit(0.0), dims.n_v as usize);
+    let mut flings = zero.lt(zero);
+    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
+        let costly = is_costly(c[slot::MU], trace(c), lambda[2], c[slot::BIAS + 2]);
+        if none(costly) {
+            continue;
+        }
+        let mut slides = [zero; 2];
+        for d in 0..n_v {
+            let by = moved(dims, constraint, impulse, rows, d);
+            (0..2).for_each(|t| slides[t] = c[slot::J + t * n_v + d].mul_add(by, slides[t]));
+        }
+        flings = flings | costly & R::lit(FLINGS).lt(slides[0].mul_add(slides[0], slides[1] * slides[1]));
+    }
+    flings
+}
+
+/// What all impulses change the velocity of a degree of freedom by.
+fn moved<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R], d: usize) -> R {
+    let n_v = dims.n_v as usize;
+    let mut by = R::lit(0.0);
+    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
+        (0..3).for_each(|r| by = c[slot::J + (3 + r) * n_v + d].mul_add(lambda[r], by));
+    }
+    for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
+        if !is_zero(r[row::IMPULSE]) {
+            by = r[row_head(dims.row_width) + d].mul_add(r[row::IMPULSE], by);
+        }
+    }
+    by
 }
 
 /// Lanes whose impulses make sense.

@@ -452,6 +452,16 @@ fn hopeless() -> bool {
     return ABSURD < largest;
 }
 
+// Whether a lane's solution flings its bodies about.
+fn flings() -> bool {
+    for (var s = 0u; s < slot_count; s++) {
+        if slot_flings(s) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Whether the impulses of a lane make sense.
 fn sensible() -> bool {
     for (var s = 0u; s < slot_count; s++) {
@@ -494,7 +504,7 @@ fn finish(lane: u32) {
         info[out + INFO_NEWTON * TILE] = progress.z;
         info[out + INFO_STOPPED_AT * TILE] = progress.y / max(contacts, real(1.0));
     }
-    let converged = STAGE_LARGE < stage && !hopeless();
+    let converged = STAGE_LARGE < stage && !hopeless() && !flings();
     let doubtful = !converged && part_of(lane) == PART_SOLVES && !sensible();
     status[lane] = ended(status[lane], converged, gave_way, doubtful);
 }

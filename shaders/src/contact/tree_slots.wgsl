@@ -52,6 +52,40 @@ fn slot_trace(c: u32) -> real {
         + constraint[c + (SLOT_BLOCK + 5u) * TILE];
 }
 
+// Whether a solution flings bodies about for the sake of a contact that hardly parts.
+fn slot_flings(s: u32) -> bool {
+    let c = slot_address(s);
+    if !local_is_costly(constraint[c + SLOT_MU * TILE], slot_trace(c), load_lambda(s).z, constraint[c + (SLOT_BIAS + 2u) * TILE]) {
+        return false;
+    }
+    var slides = vec2<real>(real(0.0), real(0.0));
+    for (var d = 0u; d < dims.n_v; d++) {
+        let by = moved(d);
+        let j = c + (SLOT_J + d) * TILE;
+        slides.x = fma(constraint[j], by, slides.x);
+        slides.y = fma(constraint[j + dims.n_v * TILE], by, slides.y);
+    }
+    return FLINGS < fma(slides.x, slides.x, slides.y * slides.y);
+}
+
+// What all impulses change the velocity of a degree of freedom by.
+fn moved(d: u32) -> real {
+    let span = dims.n_v * TILE;
+    var by = real(0.0);
+    for (var s = 0u; s < slot_count; s++) {
+        let y = slot_address(s) + (SLOT_J + 3u * dims.n_v + d) * TILE;
+        let lambda = load_lambda(s);
+        by = fma(constraint[y + 2u * span], lambda.z, fma(constraint[y + span], lambda.y, fma(constraint[y], lambda.x, by)));
+    }
+    for (var k = 0u; k < dims.n_row; k++) {
+        let r = row_address(k);
+        if row[r + ROW_IMPULSE * TILE] != real(0.0) {
+            by = fma(row[r + (row_head(dims.row_width) + d) * TILE], row[r + ROW_IMPULSE * TILE], by);
+        }
+    }
+    return by;
+}
+
 // J v + e of a slot.
 fn slot_velocity(c: u32) -> vec3<real> {
     let span = dims.n_v * TILE;

@@ -20,7 +20,7 @@ mod refute;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_gpu::Instant;
-use manyworlds_shaders::contact::local::{self, HOPELESS};
+use manyworlds_shaders::contact::local::{self, FLINGS, HOPELESS};
 
 pub(super) use follow::again;
 
@@ -33,9 +33,6 @@ use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 const LEAST: f64 = 1e-12;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [local::ABSURD, 1e9];
-/// Work of a contact's request from which on a solution is beyond reason, J/kg, if its bodies gain as much speed along it, m^2/s^2: they
-/// slide ten metres a second faster for the sake of 0.2 m/s apart, and all that moves with them is flung about.
-const FLINGS: f64 = 100.0;
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
 const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
