@@ -61,7 +61,7 @@ pub fn island_certify<T: Scalar>(
                 (true, part::ASKS) => status::ITERATION_LIMIT,
                 (true, _) => status::CONVERGED | status::RELAXED,
             }
-        } else if sensible {
+        } else if sensible && !flung {
             status::ITERATION_LIMIT
         } else {
             status::ITERATION_LIMIT | status::DOUBTFUL

@@ -83,7 +83,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if dims.by_solver == 1u {
         solved = island_info[at + INFO_STOPPED] == real(1.0);
     }
-    var status = STATUS_ITERATION_LIMIT | select(STATUS_DOUBTFUL, 0u, sensible);
+    var status = STATUS_ITERATION_LIMIT | select(STATUS_DOUBTFUL, 0u, sensible && !flung);
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = STATUS_NON_FINITE;
     } else if solved && !flung && largest <= ABSURD {

@@ -496,10 +496,11 @@ fn put_back(lane: u32, own: Lane, local: u32, word: u32) {
     if own.stage != STAGE_LARGE && own.stage != STAGE_LARGE_DONE {
         start(local);
     }
-    let converged = STAGE_LARGE < own.stage && !hopeless(local) && !flings(local);
+    let flung = STAGE_LARGE < own.stage && flings(local);
+    let converged = STAGE_LARGE < own.stage && !hopeless(local) && !flung;
     var doubtful = false;
     if !converged && part_of(word) == PART_SOLVES {
-        doubtful = !sensible(local);
+        doubtful = flung || !sensible(local);
     }
     if local != 0u {
         return;

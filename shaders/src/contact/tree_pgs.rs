@@ -68,6 +68,8 @@ pub struct Ends {
     pub converged: [bool; LANES],
     /// Lanes whose problem has a solution with less asked for.
     pub relaxed: [bool; LANES],
+    /// Lanes that are not, as their solution flings bodies about.
+    pub flung: [bool; LANES],
 }
 
 /// One tile.
@@ -129,8 +131,10 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
             converged[lane] |= swept.lane(lane);
         }
     }
-    let hopeless = hopeless(dims, impulse, rows) | flings(dims, constraint, impulse, rows);
-    Ends { converged: flags(|lane| converged[lane] && !hopeless.lane(lane), R::N), relaxed }
+    let (hopeless, flings) = (hopeless(dims, impulse, rows), flings(dims, constraint, impulse, rows));
+    let flung = flags(|lane| converged[lane] && flings.lane(lane), R::N);
+    let converged = flags(|lane| converged[lane] && !hopeless.lane(lane) && !flung[lane], R::N);
+    Ends { converged, relaxed, flung }
 }
 
 /// One for each of the first `n` lanes; there are no others.
@@ -420,7 +424,7 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
         let words = &mut status.index_mut()[t * R::N..(t + 1) * R::N];
         let mut parts = [part::NONE; LANES];
         parts.iter_mut().zip(&*words).for_each(|(own, &word)| *own = part_of(word, dims.newton > 0));
-        let Ends { converged, relaxed } = with_workspace::<R::Scalar, _>(work_packs(&dims, count), |work| {
+        let Ends { converged, relaxed, flung } = with_workspace::<R::Scalar, _>(work_packs(&dims, count), |work| {
             tree_pgs(
                 &dims,
                 parts,
@@ -443,7 +447,7 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
             )
         });
         for (lane, word) in words.iter_mut().enumerate() {
-            let doubtful = sensible.is_some_and(|sensible| is_open(lane) && !sensible.lane(lane));
+            let doubtful = sensible.is_some_and(|sensible| is_open(lane) && (flung[lane] || !sensible.lane(lane)));
             *word = ended(*word, parts[lane], (converged[lane], relaxed[lane], doubtful));
         }
     }

@@ -504,8 +504,9 @@ fn finish(lane: u32) {
         info[out + INFO_NEWTON * TILE] = progress.z;
         info[out + INFO_STOPPED_AT * TILE] = progress.y / max(contacts, real(1.0));
     }
-    let converged = STAGE_LARGE < stage && !hopeless() && !flings();
-    let doubtful = !converged && part_of(lane) == PART_SOLVES && !sensible();
+    let flung = STAGE_LARGE < stage && flings();
+    let converged = STAGE_LARGE < stage && !hopeless() && !flung;
+    let doubtful = !converged && part_of(lane) == PART_SOLVES && (flung || !sensible());
     status[lane] = ended(status[lane], converged, gave_way, doubtful);
 }
 

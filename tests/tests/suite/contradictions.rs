@@ -217,20 +217,25 @@ fn what_parts_by_being_flung_gives_way() {
     let device = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1");
     for bodies in [LATCH, LATCHES] {
         let model = model(bodies, "");
-        for precision in [Precision::F64, Precision::F32] {
-            turns_slowly(&mut batch(&[(&model, 2)], precision), &format!("{precision:?}"));
-        }
-        if let Some(device) = device.clone() {
-            let options = BatchOptions { device: Some(device), ..Default::default() };
-            turns_slowly(&mut Batch::new(&[(&model, 2)], &options).expect("the batch is made"), "a device");
+        for solver in ["auto", "newton"] {
+            for precision in [Precision::F64, Precision::F32] {
+                let options =
+                    BatchOptions { solver: solver.into(), executor: Executor::Cpu, precision, ..Default::default() };
+                turns_slowly(&model, &options, &format!("{solver}, {precision:?}"));
+            }
+            if device.is_some() {
+                let options = BatchOptions { solver: solver.into(), device: device.clone(), ..Default::default() };
+                turns_slowly(&model, &options, &format!("{solver}, a device"));
+            }
         }
     }
 }
 
 /// Every step is relaxed, and adds what the cap lets it: 1.2 N s at an arm of 5 mm.
-fn turns_slowly(batch: &mut Batch, what: &str) {
+fn turns_slowly(model: &Model, options: &BatchOptions, what: &str) {
+    let mut batch = Batch::new(&[(model, 2)], options).expect("the batch is made");
     let steps = 8;
-    wedged(batch, steps);
+    wedged(&mut batch, steps);
     let state = batch.state(1).expect("a state");
     assert!(state.v.iter().all(|v| v.abs() < 0.01 * steps as f64), "{what}: {state:?}");
 }
