@@ -411,6 +411,12 @@ fn add_columns<T: Scalar>(x: &mut [T], y: &[T], d: [T; 3]) {
     }
 }
 
+/// Trace of a block's own part of the Delassus operator, from a constraint's numbers.
+#[inline(always)]
+pub fn trace<T: Scalar>(con: &[T]) -> T {
+    con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5]
+}
+
 /// `e + J v` of a block.
 #[inline(always)]
 pub fn block_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], e: [T; 3], v: &[T]) -> [T; 3] {
@@ -586,9 +592,8 @@ pub fn constraint_residual<T: Scalar>(kind: u32, c: &[T], lambda: [T; 3], sigma:
     if kind == kind::BLOCK {
         let mu = c[con::FRICTION];
         let r = local::residual(mu, one, &lambda, &sigma);
-        let trace = c[con::DELASSUS] + c[con::DELASSUS + 3] + c[con::DELASSUS + 5];
         let square = r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2]));
-        (square, local::scaled_residual(mu, trace, &lambda, &sigma))
+        (square, local::scaled_residual(mu, trace(c), &lambda, &sigma))
     } else {
         let r = row_residual(c, one, lambda[0], sigma[0]);
         let g = c[con::ROW_DELASSUS];

@@ -75,8 +75,7 @@ fn is_sensible<T: Scalar>(kind: u32, con: &[T], lambda: &[T]) -> bool {
         let is_hard = con[con::ROW_COMPLIANCE] <= T::lit(0.0);
         return !is_hard || local::is_sensible_row(con[con::ROW_DELASSUS], lambda[0], con[con::ROW_BIAS]);
     }
-    let trace = con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5];
-    local::is_sensible(con[con::FRICTION], trace, &load3(lambda, 0), &load3(con, con::BIAS))
+    local::is_sensible(con[con::FRICTION], island::trace(con), &load3(lambda, 0), &load3(con, con::BIAS))
 }
 
 /// Whether a solution flings the bodies of a contact about, which hardly part: what it changes along it between two velocities.
@@ -88,8 +87,7 @@ fn flings<T: Scalar>(
     lambda: &[T],
     [free, v]: [&[T]; 2],
 ) -> bool {
-    let trace = con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5];
-    if !local::is_costly(con[con::FRICTION], trace, lambda[2], con[con::BIAS + 2]) {
+    if !local::is_costly(con[con::FRICTION], island::trace(con), lambda[2], con[con::BIAS + 2]) {
         return false;
     }
     let sides = &all.sides[record.side_begin as usize..record.side_end as usize];

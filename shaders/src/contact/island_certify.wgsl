@@ -22,16 +22,14 @@ fn is_sensible(k: u32) -> bool {
         let is_hard = island_con[c + CON_ROW_COMPLIANCE] <= real(0.0);
         return !is_hard || local_is_sensible_row(island_con[c + CON_ROW_DELASSUS], lambda.x, island_con[c + CON_ROW_BIAS]);
     }
-    let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
     let bias = vec3<real>(island_con[c], island_con[c + 1u], island_con[c + 2u]);
-    return local_is_sensible(island_con[c + CON_FRICTION], trace, lambda, bias);
+    return local_is_sensible(island_con[c + CON_FRICTION], con_trace(c), lambda, bias);
 }
 
 // Whether a solution flings the bodies of a contact about, which hardly part: what it changes along it between two velocities.
 fn flings(k: u32, region: u32) -> bool {
     let c = CON_SIZE * k;
-    let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
-    if !local_is_costly(island_con[c + CON_FRICTION], trace, impulse_at(k).z, island_con[c + CON_BIAS + 2u]) {
+    if !local_is_costly(island_con[c + CON_FRICTION], con_trace(c), impulse_at(k).z, island_con[c + CON_BIAS + 2u]) {
         return false;
     }
     let record = constraint_record(k);

@@ -241,8 +241,7 @@ impl<T: Scalar> Problem<'_, T> {
         let (at, place) = (self.rows(shape, i).0, self.all.constraints[i].place as usize);
         if self.is_block(i) {
             let sigma = island::block_sigma(self.sides(i), self.jac, [c[0], c[1], c[2]], v);
-            let trace = c[con::DELASSUS] + c[con::DELASSUS + 3] + c[con::DELASSUS + 5];
-            let rho = step(T::lit(SLOT_STEP), trace);
+            let rho = step(T::lit(SLOT_STEP), island::trace(c));
             for r in 0..3 {
                 real_mut(dense.lambda)[at[r]] = lambda[r];
                 real_mut(dense.sigma)[at[r]] = sigma[r];
@@ -361,7 +360,7 @@ fn con_of<T>(cons: &[T], i: usize) -> &[T] {
 /// The mass that a constraint moves, kg.
 fn mass_of<T: Scalar>(c: &[T], is_block: bool) -> T {
     if is_block {
-        return step(T::lit(3.0), c[con::DELASSUS] + c[con::DELASSUS + 3] + c[con::DELASSUS + 5]);
+        return step(T::lit(3.0), island::trace(c));
     }
     step(T::lit(1.0), c[con::ROW_DELASSUS])
 }

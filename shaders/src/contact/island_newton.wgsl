@@ -171,8 +171,7 @@ fn gather_delassus(d: Dense, own: IslandRecord, local: u32) {
 // The mass that a constraint moves, kg.
 fn mass_of(c: u32, is_of_three: bool) -> real {
     if is_of_three {
-        let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
-        return step_of(real(3.0), trace);
+        return step_of(real(3.0), con_trace(c));
     }
     return step_of(real(1.0), island_con[c + CON_ROW_DELASSUS]);
 }

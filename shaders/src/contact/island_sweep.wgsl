@@ -112,6 +112,11 @@ fn con_bias(c: u32) -> vec3<real> {
     return vec3<real>(island_con[c], island_con[c + 1u], island_con[c + 2u]);
 }
 
+// Trace of a block's own part of the Delassus operator.
+fn con_trace(c: u32) -> real {
+    return island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
+}
+
 fn con_block(at: u32) -> Block {
     return Block(array<real, 6>(
         island_con[at], island_con[at + 1u], island_con[at + 2u], island_con[at + 3u], island_con[at + 4u],
@@ -157,10 +162,8 @@ fn constraint_residual(kind: u32, c: u32, lambda: vec3<real>, sigma: vec3<real>)
     if kind == KIND_BLOCK {
         let mu = island_con[c + CON_FRICTION];
         let r = local_residual(mu, one, lambda, sigma);
-        let at = c + CON_DELASSUS;
-        let trace = island_con[at] + island_con[at + 3u] + island_con[at + 5u];
         let square = fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
-        return Residuals(square, local_scaled_residual(mu, trace, lambda, sigma));
+        return Residuals(square, local_scaled_residual(mu, con_trace(c), lambda, sigma));
     }
     let r = row_residual(c, one, lambda.x, sigma.x);
     let g = island_con[c + CON_ROW_DELASSUS];

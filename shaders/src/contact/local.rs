@@ -202,8 +202,7 @@ fn tangential<R: Real>(a: R, b: R, c: R, w: &[R; 2], kappa: R) -> [R; 2] {
 /// contact asks for nothing but to separate.
 #[inline(always)]
 pub fn is_sensible<R: Real>(mu: R, trace: R, lambda: &[R; 3], bias: &[R; 3]) -> R::Mask {
-    // The inverse mass is the mean of the diagonal.
-    let inverse_mass = trace * R::lit(1.0 / 3.0);
+    let inverse_mass = inverse_mass(trace);
     let row = |r: usize| is_sensible_row(inverse_mass, lambda[r], bias[r]);
     row(2) & (R::lit(0.0).le(mu) | row(0) & row(1))
 }
@@ -211,13 +210,25 @@ pub fn is_sensible<R: Real>(mu: R, trace: R, lambda: &[R; 3], bias: &[R; 3]) -> 
 /// The same of one row.
 #[inline(always)]
 pub fn is_sensible_row<R: Real>(inverse_mass: R, lambda: R, bias: R) -> R::Mask {
-    (-(lambda * bias) * inverse_mass).le(R::lit(HOPELESS))
+    work(inverse_mass, lambda, bias).le(R::lit(HOPELESS))
 }
 
 /// Whether a contact costs enough to fling its bodies about, see [`FLINGS`].
 #[inline(always)]
 pub fn is_costly<R: Real>(mu: R, trace: R, lambda: R, bias: R) -> R::Mask {
-    R::lit(0.0).le(mu) & R::lit(FLINGS).lt(-(lambda * bias) * (trace * R::lit(1.0 / 3.0)))
+    R::lit(0.0).le(mu) & R::lit(FLINGS).lt(work(inverse_mass(trace), lambda, bias))
+}
+
+/// Work of an impulse on what a bias asks for, by the mass that it moves, J/kg.
+#[inline(always)]
+fn work<R: Real>(inverse_mass: R, lambda: R, bias: R) -> R {
+    -(lambda * bias) * inverse_mass
+}
+
+/// The inverse of the mass that a block moves, 1/kg: the mean of its diagonal.
+#[inline(always)]
+fn inverse_mass<R: Real>(trace: R) -> R {
+    trace * R::lit(1.0 / 3.0)
 }
 
 #[cfg(test)]

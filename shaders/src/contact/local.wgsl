@@ -135,18 +135,27 @@ fn local_tangential(a_in: real, b: real, c_in: real, w: vec2<real>, kappa: real)
 // Whether the impulses of three rows make sense: an unsolved step with others asks for the impossible. A contact asks for nothing
 // but to separate.
 fn local_is_sensible(mu: real, trace: real, lambda: vec3<real>, bias: vec3<real>) -> bool {
-    // The inverse mass is the mean of the diagonal.
-    let inverse_mass = trace * real(1.0 / 3.0);
+    let inverse_mass = local_inverse_mass(trace);
     let tangents = local_is_sensible_row(inverse_mass, lambda.x, bias.x) && local_is_sensible_row(inverse_mass, lambda.y, bias.y);
     return local_is_sensible_row(inverse_mass, lambda.z, bias.z) && (real(0.0) <= mu || tangents);
 }
 
 // The same of one row.
 fn local_is_sensible_row(inverse_mass: real, lambda: real, bias: real) -> bool {
-    return -(lambda * bias) * inverse_mass <= HOPELESS;
+    return local_work(inverse_mass, lambda, bias) <= HOPELESS;
 }
 
 // Whether a contact costs enough to fling its bodies about.
 fn local_is_costly(mu: real, trace: real, lambda: real, bias: real) -> bool {
-    return real(0.0) <= mu && FLINGS < -(lambda * bias) * (trace * real(1.0 / 3.0));
+    return real(0.0) <= mu && FLINGS < local_work(local_inverse_mass(trace), lambda, bias);
+}
+
+// Work of an impulse on what a bias asks for, by the mass that it moves, J/kg.
+fn local_work(inverse_mass: real, lambda: real, bias: real) -> real {
+    return -(lambda * bias) * inverse_mass;
+}
+
+// The inverse of the mass that a block moves, 1/kg: the mean of its diagonal.
+fn local_inverse_mass(trace: real) -> real {
+    return trace * real(1.0 / 3.0);
 }

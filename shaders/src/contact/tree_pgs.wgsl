@@ -468,9 +468,7 @@ fn sensible() -> bool {
         let c = slot_address(s);
         let lambda = load_lambda(s);
         let bias = vec3<real>(constraint[c], constraint[c + TILE], constraint[c + 2u * TILE]);
-        let trace = constraint[c + SLOT_BLOCK * TILE] + constraint[c + (SLOT_BLOCK + 3u) * TILE]
-            + constraint[c + (SLOT_BLOCK + 5u) * TILE];
-        if !local_is_sensible(constraint[c + SLOT_MU * TILE], trace, lambda, bias) {
+        if !local_is_sensible(constraint[c + SLOT_MU * TILE], slot_trace(c), lambda, bias) {
             return false;
         }
     }

@@ -360,7 +360,7 @@ impl<'a> Couple<'a> {
     }
 
     /// Whether no way out of the overlap is shorter than that of an answer: a point of one shape is as deep as that inside the other,
-    /// whichever way it leaves it. To what points that lie opposite each other are known by.
+    /// whichever way it leaves it, but for the rounding of points that lie opposite each other.
     pub(super) fn is_proven(&self, answer: &Answer) -> bool {
         let Self { first, second, rounding, .. } = self;
         let (normal, separation) = answer.along();
