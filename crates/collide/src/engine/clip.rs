@@ -1,12 +1,11 @@
 //! Contact points between two flat features: their overlap as seen along the normal.
 
+use super::best::{Room, best_first};
 use super::feature::{CORNERS, Feature};
-use super::{Sink, Vector};
+use super::{Matrix, Sink, Vector};
 
 /// The overlap of two features has at most the corners of both.
 const MOST: usize = 2 * CORNERS + 2;
-/// Points a pair keeps; four hold a face as well as more would, and each is three rows in the solver.
-const KEPT: usize = 4;
 
 /// Which features of the two shapes a point belongs to, in the low 32 bits of a contact's feature.
 const CORNER_OF_A: u32 = 1 << 30;
@@ -23,6 +22,12 @@ pub(super) struct Candidate {
     pub(super) feature: u32,
 }
 
+impl Candidate {
+    fn place(&self) -> (Vector, f64) {
+        (self.point, self.distance)
+    }
+}
+
 /// The points of one pair before the best are kept.
 #[derive(Debug)]
 pub(super) struct Points {
@@ -30,6 +35,7 @@ pub(super) struct Points {
     len: usize,
     /// Of the poses: what differs by no more is the same.
     pub(super) rounding: Rounding,
+    room: Room,
 }
 
 /// How well poses are known.
@@ -54,6 +60,7 @@ impl Default for Points {
             items: [Candidate { point: Vector::ZERO, distance: 0.0, feature: 0 }; MOST],
             len: 0,
             rounding: Rounding { relative: f64::EPSILON, origin: 0.0 },
+            room: Room::default(),
         }
     }
 }
@@ -181,10 +188,16 @@ impl Points {
         }
     }
 
-    /// Takes some points in place of its own, only the best where there is no room for all.
-    pub(super) fn take(&mut self, from: &mut [Candidate], normal: Vector) {
-        self.len = if from.len() > MOST { best(from, normal, self.rounding) } else { from.len() };
-        self.items[..self.len].copy_from_slice(&from[..self.len]);
+    /// Takes some points in place of its own, only the best where there is no room for all. They and their normal are given in
+    /// the frame of these axes.
+    pub(super) fn take(&mut self, from: &mut [Candidate], normal: Vector, axes: &Matrix) {
+        self.len = from.len();
+        if self.len > MOST {
+            self.len = best_first(from, normal, self.rounding, &mut self.room, Candidate::place);
+        }
+        for (own, from) in self.items.iter_mut().zip(&from[..self.len]) {
+            *own = Candidate { point: axes * from.point, ..*from };
+        }
     }
 
     /// Gives the points that hold the pair best to the sink. `size` is a length of the shapes, m.
@@ -200,7 +213,8 @@ impl Points {
     }
 
     fn keep_best(&mut self, normal: Vector) {
-        self.len = best(&mut self.items[..self.len], normal, self.rounding);
+        let items = &mut self.items[..self.len];
+        self.len = best_first(items, normal, self.rounding, &mut self.room, Candidate::place);
     }
 
     /// Drops points that stand where an earlier one does.
@@ -228,69 +242,6 @@ impl Points {
         }
         self.len = kept;
     }
-}
-
-/// [`best_first`] of candidates.
-fn best(items: &mut [Candidate], normal: Vector, rounding: Rounding) -> usize {
-    best_first(items, normal, rounding, |c| (c.point, c.distance))
-}
-
-/// Moves the points that hold a pair best to the front, and gives their number: the deepest, the one farthest from it,
-/// then those that span the largest area to either side.
-pub(super) fn best_first<T>(
-    items: &mut [T],
-    normal: Vector,
-    rounding: Rounding,
-    of: impl Fn(&T) -> (Vector, f64),
-) -> usize {
-    if items.len() <= KEPT {
-        return items.len();
-    }
-    let point = |item: &T| of(item).0;
-    let (mut deepest, mut middle, mut size) = (f64::INFINITY, Vector::ZERO, 0.0);
-    for (point, distance) in items.iter().map(&of) {
-        deepest = deepest.min(distance);
-        middle += point / items.len() as f64;
-        size = point.length_squared().max(size);
-    }
-    // On a flat patch all are as deep to rounding: its rim holds better than its inside.
-    let slack = rounding.blur(size.sqrt());
-    // Of squares of distances, and of areas.
-    let tie = 4.0 * slack * size.sqrt();
-    move_best(items, 0, tie, |item, _| {
-        let (point, distance) = of(item);
-        if distance <= deepest + slack { (point - middle).length_squared() } else { -1.0 }
-    });
-    move_best(items, 1, tie, |item, kept| (point(item) - point(&kept[0])).length_squared());
-    let area = |item: &T, kept: &[T]| {
-        let edge = point(&kept[1]) - point(&kept[0]);
-        edge.cross(point(item) - point(&kept[0])).dot(normal)
-    };
-    move_best(items, 2, tie, |item, kept| area(item, kept).abs());
-    let side = area(&items[2], items).signum();
-    // Beyond the triangle, across its nearest edge, or on the other side of the first.
-    move_best(items, 3, tie, |item, kept| {
-        let across = |i: usize, j: usize| {
-            let edge = point(&kept[j]) - point(&kept[i]);
-            -side * edge.cross(point(item) - point(&kept[i])).dot(normal)
-        };
-        across(0, 1).max(across(1, 2)).max(across(2, 0))
-    });
-    KEPT
-}
-
-/// Moves the item of the largest score among those from `to` on to place `to`; the first one among those that are equal
-/// to within `tie`.
-fn move_best<T>(items: &mut [T], to: usize, tie: f64, score: impl Fn(&T, &[T]) -> f64) {
-    let (kept, rest) = items.split_at_mut(to);
-    let mut best = (0, f64::NEG_INFINITY);
-    for (index, candidate) in rest.iter().enumerate() {
-        let value = score(candidate, kept);
-        if value > best.1 + tie {
-            best = (index, value);
-        }
-    }
-    rest.swap(0, best.0);
 }
 
 /// The corner where edge `edge` of A meets an edge of the overlap.

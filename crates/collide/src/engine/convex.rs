@@ -259,10 +259,10 @@ pub(super) fn plane_mesh(a: &Placed, b: &Placed, mesh: &Polyhedron, workspace: &
     for (index, vertex) in mesh.vertices.iter().enumerate() {
         let distance = height + vertex.dot(down);
         if distance < sink.reach {
-            let point = b.axes * *vertex - normal * (0.5 * distance);
+            let point = *vertex - down * (0.5 * distance);
             lowest.push(Candidate { point, distance, feature: index as u32 });
         }
     }
-    points.take(lowest, normal);
+    points.take(lowest, down, &b.axes);
     points.emit(normal, b.centre, b.radius, sink);
 }

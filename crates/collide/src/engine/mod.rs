@@ -1,6 +1,7 @@
 //! The contacts of one world.
 
 mod analytic;
+mod best;
 mod bounds;
 mod boxes;
 mod broad;

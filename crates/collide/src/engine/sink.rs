@@ -1,7 +1,8 @@
 //! Where contact functions put their points.
 
+use super::best::{Room, best_first};
 use super::broad::Pair;
-use super::clip::{Rounding, best_first};
+use super::clip::Rounding;
 use super::place::Geom;
 use super::{Contact, Overrides, Vector};
 use crate::pairs::FrictionSource;
@@ -22,6 +23,7 @@ pub(super) struct Sink<'a> {
     pub(super) tag: u32,
     /// Relative, of the poses.
     pose_rounding: f64,
+    room: Room,
 }
 
 impl<'a> Sink<'a> {
@@ -36,7 +38,7 @@ impl<'a> Sink<'a> {
             restitution: 0.0,
             feature: 0,
         };
-        Self { out, common, flip: false, reach: 0.0, tag: 0, pose_rounding }
+        Self { out, common, flip: false, reach: 0.0, tag: 0, pose_rounding, room: Room::default() }
     }
 
     /// Turns to a pair; gives where its contacts begin.
@@ -109,7 +111,7 @@ impl<'a> Sink<'a> {
             }
             let rounding = Rounding { relative: self.pose_rounding, origin: 0.0 };
             let of = |c: &Contact| (Vector::from_array(c.point), c.distance);
-            let kept = done + best_first(&mut self.out[done..end], axis, rounding, of);
+            let kept = done + best_first(&mut self.out[done..end], axis, rounding, &mut self.room, of);
             self.out.drain(kept..end);
             done = kept;
         }

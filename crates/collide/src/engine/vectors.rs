@@ -68,6 +68,18 @@ impl Vectors {
         Self::new(self.x.abs(), self.y.abs(), self.z.abs())
     }
 
+    /// The smaller of each number.
+    #[inline(always)]
+    pub(super) fn min(self, other: Self) -> Self {
+        Self::new(self.x.fast_min(other.x), self.y.fast_min(other.y), self.z.fast_min(other.z))
+    }
+
+    /// The larger of each number.
+    #[inline(always)]
+    pub(super) fn max(self, other: Self) -> Self {
+        Self::new(self.x.fast_max(other.x), self.y.fast_max(other.y), self.z.fast_max(other.z))
+    }
+
     #[inline(always)]
     pub(super) fn max_element(self) -> f64x4 {
         self.x.fast_max(self.y).fast_max(self.z)

@@ -1,4 +1,4 @@
-//! Which pairs are looked at: filters, overrides, and the two broad phases.
+//! Which pairs are looked at: filters, overrides, the list of a small model and the grid of a large one.
 
 use crate::common::*;
 use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch, Travel};
@@ -213,6 +213,58 @@ fn the_grid_misses_nothing() {
     assert!(found.len() > 1000, "{} pairs", found.len());
     assert_eq!(found, expected);
     assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
+}
+
+/// Bodies of one to a dozen balls, and balls that stand, by the list, against every pair by hand; in worlds of their own sizes,
+/// too.
+#[test]
+fn the_list_misses_nothing() {
+    const REACH: f64 = 0.02;
+    let mut seed = 3;
+    let mut builder = ModelBuilder::new("flocks");
+    // Of each geom: its body, its place there and its radius.
+    let mut balls = Vec::new();
+    for k in 0..25 {
+        let body = if k % 8 == 7 { 0 } else { free_body(&mut builder) };
+        let whole = [0; 3].map(|_| if body == 0 { noise(&mut seed) - 0.5 } else { 0.0 });
+        for _ in 0..=k % 12 {
+            let centre = whole.map(|x| x + 0.4 * noise(&mut seed) - 0.2);
+            let radius = 0.002 * 50f64.powf(noise(&mut seed));
+            add(&mut builder, body, at(centre[0], centre[1], centre[2]), &sphere(radius));
+            balls.push((body, centre, radius));
+        }
+    }
+    // As the builder orders them.
+    balls.sort_by_key(|ball| ball.0);
+    let settings = CollisionSettings { speculative_distance: REACH, ..CollisionSettings::default() };
+    let model = CollisionModel::with_settings(&builder.build().unwrap(), &settings).unwrap();
+    let (mut scratch, mut out, mut total) = (Scratch::default(), Vec::new(), 0);
+    for trial in 0..40 {
+        let places: Vec<[f64; 3]> = (0..26).map(|_| [0; 3].map(|_| noise(&mut seed) - 0.5)).collect();
+        let grown = if trial % 2 == 0 { 1.0 } else { 1.5 };
+        let sizes: Vec<[f64; 3]> = balls.iter().map(|&(_, _, radius)| [grown * radius, 0.0, 0.0]).collect();
+        let own = Overrides { sizes: if grown > 1.0 { &sizes } else { &[] }, ..Overrides::default() };
+        let poses = |body: usize| [places[body][0], places[body][1], places[body][2], 1.0, 0.0, 0.0, 0.0];
+        model.collide_with(poses, &[], &own, &mut Hints::default(), &mut scratch, &mut out).unwrap();
+        let centre = |ball: usize| {
+            let (body, centre, _) = balls[ball];
+            vec3(centre) + if body == 0 { vec3([0.0; 3]) } else { vec3(places[body]) }
+        };
+        let mut expected = Vec::new();
+        for low in 0..balls.len() {
+            for high in low + 1..balls.len() {
+                let apart = (centre(high) - centre(low)).norm() - sizes[low][0] - sizes[high][0];
+                if balls[low].0 != balls[high].0 && apart < REACH {
+                    expected.push([low as u32, high as u32]);
+                }
+            }
+        }
+        let found: Vec<_> = out.iter().map(|contact| contact.geoms).collect();
+        assert_eq!(found, expected, "trial {trial}");
+        assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
+        total += found.len();
+    }
+    assert!(total > 1000, "{total} pairs");
 }
 
 /// Which of two boxes that move, 1 mm apart, and of a large one below them by 3 mm have contacts.
