@@ -14,8 +14,7 @@
 //!
 //! A lane whose last step asked for the impossible has laws whose requests give way ([`super::steps`]), and Newton steps from the
 //! impulses of that step; the biases that are left stand where the others stood, and by how much they gave way. What they do not
-//! solve keeps its impulses and is the host's. So is every eighth relaxed step in a row ([`status::SINCE_ASKED`]), with the impulses
-//! found.
+//! solve keeps its impulses and is the host's. So is a relaxed step now and then ([`status::UNTIL_ASKED`]), with the impulses found.
 //!
 //! Buffers: slots, row -> constraint, impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
 //! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
@@ -461,13 +460,13 @@ fn ended(word: u32, own: u32, (converged, relaxed, doubtful): (bool, bool, bool)
     }
     let mut kept = word & !(status::CONVERGED | status::ITERATION_LIMIT | status::DOUBTFUL);
     if converged && own == part::RELAXES {
-        let asked = kept & status::SINCE_ASKED;
-        if relaxed && asked == 0 {
+        let asking = kept & status::ASKING;
+        if relaxed && asking & status::UNTIL_ASKED == 0 {
             return kept | status::ITERATION_LIMIT;
         }
-        kept &= !(status::GAVE_WAY | status::SINCE_ASKED);
+        kept &= !(status::GAVE_WAY | status::ASKING);
         if relaxed {
-            outcome |= status::RELAXED | status::GAVE_WAY | (asked + status::SINCE_ASKED_ONE) & status::SINCE_ASKED;
+            outcome |= status::RELAXED | status::GAVE_WAY | (asking - status::UNTIL_ASKED_ONE);
         }
     }
     kept | outcome

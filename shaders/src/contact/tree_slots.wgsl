@@ -145,13 +145,13 @@ fn ended(word: u32, converged: bool, gave_way: bool, doubtful: bool) -> u32 {
     }
     var kept = word & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT | STATUS_DOUBTFUL);
     if converged && relaxes {
-        let asked = kept & STATUS_SINCE_ASKED;
-        if gave_way && asked == 0u {
+        let asking = kept & STATUS_ASKING;
+        if gave_way && (asking & STATUS_UNTIL_ASKED) == 0u {
             return kept | STATUS_ITERATION_LIMIT;
         }
-        kept &= ~(STATUS_GAVE_WAY | STATUS_SINCE_ASKED);
+        kept &= ~(STATUS_GAVE_WAY | STATUS_ASKING);
         if gave_way {
-            outcome |= STATUS_RELAXED | STATUS_GAVE_WAY | ((asked + STATUS_SINCE_ASKED_ONE) & STATUS_SINCE_ASKED);
+            outcome |= STATUS_RELAXED | STATUS_GAVE_WAY | (asking - STATUS_UNTIL_ASKED_ONE);
         }
     }
     return kept | outcome;

@@ -168,11 +168,17 @@ pub mod status {
     pub const GAVE_WAY: u32 = 512;
     /// Beside [`ITERATION_LIMIT`]: impulses have grown as they do where biases ask for what no motion gives.
     pub const DOUBTFUL: u32 = 1024;
-    /// Beside [`GAVE_WAY`], a number of three bits: relaxed steps since it was asked whether there is another answer. Where it
+    /// Beside [`GAVE_WAY`], a number of five bits: relaxed steps until it is asked whether there is another answer. Where it
     /// is zero and biases give way once more, the host asks.
-    pub const SINCE_ASKED: u32 = 14336;
+    pub const UNTIL_ASKED: u32 = 63488;
     /// Its lowest bit.
-    pub const SINCE_ASKED_ONE: u32 = 2048;
+    pub const UNTIL_ASKED_ONE: u32 = 2048;
+    /// Beside [`GAVE_WAY`], a number of two bits: how often this was asked in a row, as far as it can count.
+    pub const ASKED: u32 = 196_608;
+    /// Its lowest bit.
+    pub const ASKED_ONE: u32 = 65_536;
+    /// Both numbers.
+    pub const ASKING: u32 = UNTIL_ASKED | ASKED;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves.
@@ -180,7 +186,7 @@ pub mod status {
     /// Bodies that deform: rounds are over for lanes with any of these.
     pub const SETTLED: u32 = CONVERGED | ITERATION_LIMIT | APART;
     /// What a step begins with.
-    pub const KEPT: u32 = APART | GAVE_WAY | SINCE_ASKED;
+    pub const KEPT: u32 = APART | GAVE_WAY | ASKING;
 }
 
 /// What solvers are to do with a lane or an island.

@@ -84,7 +84,7 @@ fn status_words() -> Vec<u32> {
         status::HELD | status::CONVERGED,
         status::ITERATION_LIMIT | status::DOUBTFUL,
         status::ITERATION_LIMIT | status::GAVE_WAY,
-        status::ITERATION_LIMIT | status::GAVE_WAY | status::SINCE_ASKED_ONE,
+        status::ITERATION_LIMIT | status::GAVE_WAY | status::UNTIL_ASKED_ONE,
     ];
     (0..WORLDS * LANES_OF_A_WORLD).map(|lane| bits[(lane * lane / 5) as usize % bits.len()]).collect()
 }

@@ -299,7 +299,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
     // Requests give way.
     let tolerance = 1e-9_f32.to_bits();
     let relaxes = LaneDims { sweeps: 60, budget: 60, tolerance, ..newton };
-    let word = status::GAVE_WAY | status::SINCE_ASKED_ONE;
+    let word = status::GAVE_WAY | status::UNTIL_ASKED_ONE;
     let given = [(1, ITERATED), (2, ITERATED), (4, ITERATED), (6, EXACT)];
     let mut solves = Vec::new();
     for kernel in [&k::TREE_PGS, &k::TREE_GROUP] {

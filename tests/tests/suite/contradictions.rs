@@ -234,7 +234,8 @@ fn what_parts_by_being_flung_gives_way() {
 /// Every step is relaxed, and adds what the cap lets it: 1.2 N s at an arm of 5 mm.
 fn turns_slowly(model: &Model, options: &BatchOptions, what: &str) {
     let mut batch = Batch::new(&[(model, 2)], options).expect("the batch is made");
-    let steps = 8;
+    // In the ninth the host asks whether there is another answer: there is, but it flings.
+    let steps = 12;
     wedged(&mut batch, steps);
     let state = batch.state(1).expect("a state");
     assert!(state.v.iter().all(|v| v.abs() < 0.01 * steps as f64), "{what}: {state:?}");
@@ -281,8 +282,8 @@ fn kernels_leave_out_what_nothing_moves() {
     assert!((a.q[0] - b.q[0]).abs() < 1e-6 && (a.v[0] - b.v[0]).abs() < 1e-6, "{a:?}, {b:?}");
 }
 
-/// The host has every eighth step of a wedged world, to ask whether there is another answer: the others are the kernels', a tree's by
-/// itself or an island's, on a device by one submission and one wait.
+/// The host has a step of a wedged world now and then, to ask whether there is another answer, here the 25th: the others
+/// are the kernels', a tree's by itself or an island's, on a device by one submission and one wait.
 #[test]
 fn kernels_relax_what_has_no_answer() {
     let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
@@ -303,7 +304,7 @@ fn kernels_relax_what_has_no_answer() {
             let relaxed = there.inspect(1).expect("an inspection").relaxed;
             assert!(!relaxed.is_empty() && relaxed.iter().all(|of| of.by.abs() > 1e-9), "{relaxed:?}");
         }
-        assert_eq!(by_kernels, 14);
+        assert_eq!(by_kernels, 15);
         let [a, b] = [&mut there, &mut here].map(|batch| batch.state(1).expect("a state"));
         assert!(a.q.iter().zip(&b.q).all(|(a, b)| (a - b).abs() < 1e-5), "{a:?}, {b:?}");
     }

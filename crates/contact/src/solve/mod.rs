@@ -454,14 +454,17 @@ pub fn finish(
 }
 
 /// As [`finish`] for a solver that does not go on from where its kernels were: the problem stays as they left it, its warm start,
-/// unless it asks for the impossible.
+/// unless it asks for the impossible. What no longer does so the kernels have not tried: it is solved by all means.
 pub fn leave(
     solver: &dyn Solver,
     problem: &mut ContactProblem,
     settings: &SolveSettings,
     before: Before,
 ) -> (Outcome, Vec<Relaxation>) {
-    relaxed(problem, solver, settings, before, Outcome::unsolved)
+    relaxed(problem, solver, settings, before, |problem| match before {
+        Before::Solved => Outcome::unsolved(problem),
+        Before::Relaxed { .. } => auto::Auto.solve(problem, settings),
+    })
 }
 
 /// What a solver gave back, measured in f64.

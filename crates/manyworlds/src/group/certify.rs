@@ -15,7 +15,7 @@ use crate::{Error, Summary};
 const LOOSE: f64 = 10.0;
 
 /// Bits that tell kernels which lanes to leave alone.
-const OF_THE_HOST: u32 = status::SHARED | status::GAVE_WAY | status::SINCE_ASKED;
+const OF_THE_HOST: u32 = status::SHARED | status::GAVE_WAY | status::ASKING;
 
 /// What a certificate is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

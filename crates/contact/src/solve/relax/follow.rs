@@ -4,7 +4,7 @@
 //! some do give way, it is asked whether there is another with caps so high that a request does 1 kJ/kg before it may: mostly
 //! the requests by themselves show that there is none ([`is_refuted`]); else Newton steps tell. If there is one, or if Newton
 //! steps do not get there, the step is solved like any other. The answer to this question takes more time than the step itself, and
-//! is the same for hundreds of steps: batches ask it of every eighth step in a row.
+//! is the same for hundreds of steps: batches ask it now and then.
 
 use manyworlds_gpu::Instant;
 
@@ -77,7 +77,8 @@ impl Attempt<'_> {
         is_certain.then_some(found)
     }
 
-    /// Whether requests that gave way at K still do where they are pursued beyond reason. None: nobody can tell.
+    /// Whether requests that gave way at K still do where they are pursued beyond reason, or are met by what makes no sense. None:
+    /// nobody can tell.
     fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
         let of = |r: &Relaxation| &self.problem.constraints[r.constraint];
         let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
@@ -108,7 +109,7 @@ impl Attempt<'_> {
         let found = search.best;
         let before = self.list.len();
         self.note(island, &found);
-        let still = before < self.list.len();
+        let still = before < self.list.len() || self.problem.is_beyond_reason(island, &found, true);
         self.list.truncate(before);
         Some(still)
     }

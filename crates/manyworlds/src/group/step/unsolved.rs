@@ -19,6 +19,9 @@ use super::world::World;
 use crate::Error;
 use crate::host::IslandParts;
 
+/// Once it was asked whether there is another answer, it is asked again after so many relaxed steps.
+const FIRST_WAIT: u32 = 8;
+
 /// What answers are put into: the chunk's buffers, or what was brought together of them.
 struct Answers<T> {
     sets: Vec<SetAnswers<T>>,
@@ -154,8 +157,8 @@ impl<T: Scalar> Chunk<T> {
                 if words[island] & status::CONVERGED != 0 {
                     let word = set.status[lane];
                     let gave_way = words[island] & status::RELAXED != 0;
-                    let kept = if gave_way { status::RELAXED | status::GAVE_WAY | since_asked(word) } else { 0 };
-                    set.status[lane] = word & !(status::GAVE_WAY | status::SINCE_ASKED) | kept;
+                    let kept = if gave_way { status::RELAXED | status::GAVE_WAY | asking(word) } else { 0 };
+                    set.status[lane] = word & !(status::GAVE_WAY | status::ASKING) | kept;
                 }
             }
             self.store.write_index(set.step.buffers.status, 0, &set.status)?;
@@ -171,7 +174,7 @@ impl<T: Scalar> Chunk<T> {
                 let word = &mut set.status[lane];
                 let is_hosts = *word & (status::GAVE_WAY | status::RELAXED) == status::GAVE_WAY;
                 if is_hosts && wanted.binary_search(&(lane / set.k)).is_err() {
-                    *word &= !(status::GAVE_WAY | status::SINCE_ASKED);
+                    *word &= !(status::GAVE_WAY | status::ASKING);
                     changed = true;
                 }
             }
@@ -270,8 +273,8 @@ impl<T: Scalar> Chunk<T> {
                     own.velocity[lanes.element(set.k, lane, n_v, i)] = T::from_f64(x);
                 }
                 let word = &mut set.status[lane];
-                let kept = if gave_way.contains(&tree) { status::GAVE_WAY | since_asked(*word) } else { 0 };
-                *word = *word & !(status::GAVE_WAY | status::SINCE_ASKED | status::DOUBTFUL | status::RELAXED) | kept;
+                let kept = if gave_way.contains(&tree) { status::GAVE_WAY | asking(*word) } else { 0 };
+                *word = *word & !(status::GAVE_WAY | status::ASKING | status::DOUBTFUL | status::RELAXED) | kept;
                 if outcome.status == SolveStatus::Converged {
                     *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
                 }
@@ -341,11 +344,39 @@ pub(super) fn before(word: u32) -> Before {
     if word & status::GAVE_WAY == 0 {
         return Before::Solved;
     }
-    // The number runs over once in as many steps as it can count.
-    Before::Relaxed { ask: since_asked(word) == 0 }
+    Before::Relaxed { ask: word & status::UNTIL_ASKED == 0 }
 }
 
-/// [`status::SINCE_ASKED`] after one more relaxed step.
-fn since_asked(word: u32) -> u32 {
-    if word & status::GAVE_WAY == 0 { 0 } else { (word + status::SINCE_ASKED_ONE) & status::SINCE_ASKED }
+/// [`status::ASKING`] after one more relaxed step. The first one in a row is relaxed because there was no other answer; each time
+/// that there still is none, twice as many steps pass until the host asks again.
+fn asking(word: u32) -> u32 {
+    let word = if word & status::GAVE_WAY == 0 { 0 } else { word & status::ASKING };
+    if word & status::UNTIL_ASKED != 0 {
+        return word - status::UNTIL_ASKED_ONE;
+    }
+    let asked = (word & status::ASKED) / status::ASKED_ONE;
+    let until = ((FIRST_WAIT << asked) - 1) * status::UNTIL_ASKED_ONE;
+    until.min(status::UNTIL_ASKED) | (asked + 1).min(status::ASKED / status::ASKED_ONE) * status::ASKED_ONE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After eight steps, after sixteen more, and then each thirty-second.
+    #[test]
+    fn the_host_asks_less_and_less_often() {
+        let mut word = status::CONVERGED;
+        let mut asked = Vec::new();
+        for step in 0..130 {
+            if before(word) == (Before::Relaxed { ask: true }) {
+                asked.push(step);
+            }
+            word = status::CONVERGED | status::RELAXED | status::GAVE_WAY | asking(word);
+        }
+        assert_eq!(asked, [8, 24, 56, 88, 120]);
+        // Anew once a step was solved.
+        word &= !status::GAVE_WAY;
+        assert_eq!((before(word), asking(word)), (Before::Solved, asking(status::CONVERGED)));
+    }
 }
