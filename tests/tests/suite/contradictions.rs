@@ -5,7 +5,7 @@ use std::path::Path;
 
 use manyworlds::model::from_mjcf_str;
 use manyworlds::{
-    Batch, BatchOptions, Executor, ImportOptions, Model, Precision, RelaxedOf, RoundTrips, State, Summary,
+    Batch, BatchOptions, Executor, FieldId, ImportOptions, Model, Precision, RelaxedOf, RoundTrips, State, Summary,
 };
 use manyworlds_tests::parity::device;
 
@@ -54,6 +54,26 @@ const BALL: &str = r#"<geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejo
 
 /// Steps in which every solver has seen that there is no answer; sweeps alone take some hundred.
 const UNTIL_SEEN: usize = 400;
+
+/// A box of 1 kg, half a millimetre in a wall and in another that can be taken away, with 10 t at it, which it drags along: as its
+/// child, and beside it.
+const DRAGGING: [(&str, &str); 2] = [
+    (
+        r#"<body gravcomp="1"><joint type="slide" axis="1 0 0"/><geom mass="10000" size="0.1" contype="0" conaffinity="0"/>
+        <body gravcomp="1"><joint name="box" type="slide" axis="1 0 0"/><geom type="box" size="0.1 0.1 0.1" mass="1" friction="0"/>
+        </body></body>"#,
+        r#"<equality><joint joint1="box"/></equality>"#,
+    ),
+    (
+        r#"<body gravcomp="1"><joint name="box" type="slide" axis="1 0 0"/><geom type="box" size="0.1 0.1 0.1" mass="1" friction="0"/>
+        </body>
+        <body gravcomp="1"><joint name="load" type="slide" axis="1 0 0"/><geom mass="10000" size="0.1" contype="0" conaffinity="0"/>
+        </body>"#,
+        r#"<equality><joint joint1="box" joint2="load"/></equality>"#,
+    ),
+];
+const DRAGGED_FROM: &str = r#"<geom type="box" size="0.1 1 1" pos="-0.1995 0 0" friction="0"/>
+<body mocap="true" pos="0.1995 0 0"><geom type="box" size="0.1 1 1" friction="0"/></body>"#;
 
 const CLOSED: &str = r#"<equality><connect body1="end" anchor="0.202 0 0"/></equality>"#;
 
@@ -348,4 +368,50 @@ fn what_comes_free_is_no_longer_relaxed() {
     }
     batch.summaries(&mut found).expect("summaries");
     assert!(found[0].status_name() == "converged" && found[0].stage.is_none(), "{:?}", found[0]);
+}
+
+/// What costs much, and needs far more than twice what the contact alone would, is still done where it can be: at the latest in
+/// the 32nd step.
+#[test]
+fn what_is_costly_is_done_once_it_can_be() {
+    let device = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1");
+    for (bodies, equality) in DRAGGING {
+        let model = model(&format!("{DRAGGED_FROM}{bodies}"), equality);
+        for solver in ["auto", "newton", "subadmm", "canal"] {
+            for precision in [Precision::F64, Precision::F32] {
+                let executor = Executor::Cpu;
+                let options = BatchOptions { solver: solver.into(), executor, precision, ..Default::default() };
+                comes_free(&model, &options, &format!("{solver}, {precision:?}"));
+            }
+            if device.is_some() {
+                let options = BatchOptions { solver: solver.into(), device: device.clone(), ..Default::default() };
+                comes_free(&model, &options, &format!("{solver}, a device"));
+            }
+        }
+    }
+}
+
+/// Wedged for a while, then without one of the walls.
+fn comes_free(model: &Model, options: &BatchOptions, what: &str) {
+    let mut batch = Batch::new(&[(model, 2)], options).expect("the batch is made");
+    let mut found = Vec::new();
+    let mut is_relaxed = |batch: &mut Batch| {
+        batch.step::<f64>(&[]).expect("a step");
+        batch.summaries(&mut found).expect("summaries");
+        assert!(found.iter().all(|of| of.status_name() != "failed"), "{what}: {found:?}");
+        found[0].is_relaxed()
+    };
+    let mut wedged = 0;
+    for _ in 0..UNTIL_SEEN {
+        wedged += usize::from(is_relaxed(&mut batch));
+        if wedged == 100 {
+            break;
+        }
+    }
+    assert_eq!(wedged, 100, "{what}");
+    let away = [5.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    batch.write(0, FieldId::Mocap, &[away; 2].concat()).expect("poses");
+    let still = (0..40).take_while(|_| is_relaxed(&mut batch)).count();
+    let v = batch.state(0).expect("a state").v;
+    assert!(still < 32 && v.iter().any(|v| v.abs() > 0.02), "{what}: relaxed for {still} steps, then {v:?}");
 }
