@@ -179,6 +179,22 @@ mod tests {
         }
     }
 
+    /// Of a triangle with points inside it, the corners and one of those.
+    #[test]
+    fn none_is_kept_twice() {
+        let rounding = Rounding { relative: f64::EPSILON, origin: 0.0 };
+        let corner = |k: i32| Vector::new((2.1 * f64::from(k)).cos(), (2.1 * f64::from(k)).sin(), 0.0);
+        let points: Vec<(bool, Vector)> =
+            (0..9).map(|k| (k < 3, corner(k) * if k < 3 { 1.0 } else { 0.1 * f64::from(k - 2) / 6.0 })).collect();
+        for turn in 0..points.len() {
+            let mut turned = points.clone();
+            turned.rotate_left(turn);
+            best_first(&mut turned, Vector::Z, rounding, &mut Room::default(), |&(_, point)| (point, 0.0));
+            let corners: Vec<bool> = turned.iter().take(KEPT).map(|own| own.0).collect();
+            assert_eq!(corners, [true, true, true, false], "turned by {turn}");
+        }
+    }
+
     /// Among equals to rounding, the first.
     #[test]
     fn the_first_among_equals() {
