@@ -98,9 +98,8 @@ impl<'a> Cloud<'a> {
         // Of squares of distances, and of areas.
         let tie = 4.0 * slack * size;
         let most = deepest + slack;
-        self.rate(|point, distance| {
-            if distance <= most { (point - middle).length_squared() } else { f64::NEG_INFINITY }
-        });
+        let from_middle = |point: Vector| (point - middle).length_squared();
+        self.rate(|point, distance| if distance <= most { from_middle(point) } else { f64::NEG_INFINITY });
         let first = self.first(&[], tie);
         let a = self.at(first);
         self.rate(|point, _| (point - a).length_squared());
@@ -199,7 +198,8 @@ mod tests {
     #[test]
     fn the_first_among_equals() {
         let rounding = Rounding { relative: f64::EPSILON, origin: 0.0 };
-        let corner = |k: usize| Vector::new([1.0, -1.0][k & 1], [1.0, -1.0][k >> 1 & 1], 0.0) * (1.0 + 1e-16 * k as f64);
+        let corner =
+            |k: usize| Vector::new([1.0, -1.0][k & 1], [1.0, -1.0][k >> 1 & 1], 0.0) * (1.0 + 1e-16 * k as f64);
         let mut points: Vec<(usize, Vector)> = (0..8).map(|k| (k, corner(k))).collect();
         best_first(&mut points, Vector::Z, rounding, &mut Room::default(), |&(_, point)| (point, 0.0));
         assert_eq!(points.iter().take(KEPT).map(|&(k, _)| k).collect::<Vec<_>>(), [0, 3, 1, 2]);

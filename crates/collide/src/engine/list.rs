@@ -5,10 +5,10 @@
 
 use wide::f64x4;
 
-use super::{Kind, Vector};
 use super::broad::Pair;
 use super::place::{Geom, Places};
 use super::vectors::Vectors;
+use super::{Kind, Vector};
 
 /// The spheres are as much too large as makes up for their sums' rounding.
 const ROUNDING: f64 = 1e-12;
@@ -68,9 +68,9 @@ impl Sphere {
             (low.min(sphere.centre - radius), high.max(sphere.centre + radius))
         });
         let centre = (low + high) * f64x4::HALF;
-        let radius = spheres.iter().fold(f64x4::ZERO, |most, sphere| {
-            most.fast_max((sphere.centre - centre).length() + sphere.radius)
-        });
+        let radius = spheres
+            .iter()
+            .fold(f64x4::ZERO, |most, sphere| most.fast_max((sphere.centre - centre).length() + sphere.radius));
         Self { centre, radius: radius * f64x4::splat(1.0 + ROUNDING) }
     }
 }
