@@ -377,7 +377,7 @@ fn what_is_costly_is_done_once_it_can_be() {
     let device = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1");
     for (bodies, equality) in DRAGGING {
         let model = model(&format!("{DRAGGED_FROM}{bodies}"), equality);
-        for solver in ["auto", "newton", "subadmm", "canal"] {
+        for solver in ["auto", "newton", "subadmm", "canal", "newton-cr"] {
             for precision in [Precision::F64, Precision::F32] {
                 let executor = Executor::Cpu;
                 let options = BatchOptions { solver: solver.into(), executor, precision, ..Default::default() };
