@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use manyworlds::{BatchOptions, Error, Executor, FieldId, Integrator, Precision, Start, StateRows, Which, status};
+use manyworlds::{BatchOptions, Error, FieldId, Precision, Start, StateRows, Which, status};
 use manyworlds_view::{ContactColour, Marks, Moment};
 use numpy::{PyArrayDyn, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 
 use crate::arrays::{Real, fill_array, filled, given, given_or_empty, reals, slice, with_real};
 use crate::errors::{Failure, raised};
 use crate::model::Model;
+use crate::options::{count, executor, field, integrator, one_of, precision, threads};
 use crate::pictures::{self, Shot, Studio};
 use crate::record::record;
 
@@ -58,60 +59,6 @@ pub(crate) struct Shape {
     pub(crate) n_v: usize,
     pub(crate) n_u: usize,
     pub(crate) n_act: usize,
-}
-
-fn field(name: &str) -> PyResult<FieldId> {
-    FieldId::ALL.into_iter().find(|id| id.name() == name).ok_or_else(|| {
-        let known: Vec<_> = FieldId::ALL.iter().map(|id| id.name()).collect();
-        PyValueError::new_err(format!("field: expected one of {}, found \"{name}\"", known.join(", ")))
-    })
-}
-
-pub(crate) fn integrator(name: &str) -> PyResult<Integrator> {
-    Integrator::ALL.into_iter().find(|i| i.name() == name).ok_or_else(|| {
-        let known: Vec<_> = Integrator::ALL.iter().map(|i| i.name()).collect();
-        PyValueError::new_err(format!("integrator: expected one of {}, found \"{name}\"", known.join(", ")))
-    })
-}
-
-pub(crate) fn one_of<T: Copy>(what: &str, found: &str, choices: &[(&str, T)]) -> PyResult<T> {
-    choices.iter().find(|(name, _)| *name == found).map(|&(_, x)| x).ok_or_else(|| {
-        let known: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        PyValueError::new_err(format!("{what}: expected one of {}, found \"{found}\"", known.join(", ")))
-    })
-}
-
-/// `"auto"`, `"gpu"` or `"cpu"`.
-pub(crate) fn executor(name: &str) -> PyResult<Executor> {
-    one_of("executor", name, &[("auto", Executor::Auto), ("gpu", Executor::Gpu), ("cpu", Executor::Cpu)])
-}
-
-/// Threads of their own for a batch; none: those of the whole program.
-/// Threads that a batch may ask for: more than any machine has, fewer than would stop one.
-const MOST_THREADS: i64 = 1024;
-
-/// A number of things, as Python has it, where it is at least `least`.
-pub(crate) fn count(what: &str, found: i64, least: i64) -> PyResult<usize> {
-    let wrong = || PyValueError::new_err(format!("{what}: expected at least {least}, found {found}"));
-    if found < least { Err(wrong()) } else { usize::try_from(found).map_err(|_| wrong()) }
-}
-
-pub(crate) fn threads(count: Option<i64>) -> PyResult<Option<ThreadPool>> {
-    match count {
-        None => Ok(None),
-        Some(count) if !(1..=MOST_THREADS).contains(&count) => {
-            Err(PyValueError::new_err(format!("threads: expected 1 to {MOST_THREADS}, found {count}")))
-        }
-        Some(count) => {
-            let pool = ThreadPoolBuilder::new().num_threads(count as usize).build();
-            Ok(Some(pool.map_err(|error| PyRuntimeError::new_err(format!("threads: {error}")))?))
-        }
-    }
-}
-
-/// `"f32"` or `"f64"`.
-pub(crate) fn precision(name: &str) -> PyResult<Precision> {
-    one_of("precision", name, &[("f32", Precision::F32), ("f64", Precision::F64)])
 }
 
 /// Models and their numbers of worlds.

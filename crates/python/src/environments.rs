@@ -12,8 +12,8 @@ use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
 
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
-use crate::batch::{count, executor, one_of, precision, threads};
 use crate::errors::raised;
+use crate::options::{count, executor, one_of, precision, threads};
 use crate::parameters::Override;
 use crate::pictures::{self, Shot, Studio};
 
@@ -189,7 +189,7 @@ impl Environments {
             precision: self::precision(precision)?,
             solver: solver.to_owned(),
             tolerance: tolerance.unwrap_or(defaults.tolerance),
-            integrator: crate::batch::integrator(integrator)?,
+            integrator: crate::options::integrator(integrator)?,
             dt,
             ..defaults
         };

@@ -9,6 +9,7 @@ mod errors;
 mod gradients;
 mod inspection;
 mod model;
+mod options;
 mod parameters;
 mod pictures;
 mod record;

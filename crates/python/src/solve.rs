@@ -25,7 +25,7 @@ pub(crate) fn solve<'py>(
     let problem = problem::read(text).map_err(|error| wrong(error.to_string()))?;
     let defaults = SolveSettings::default();
     let settings = SolveSettings {
-        precision: match crate::batch::precision(precision)? {
+        precision: match crate::options::precision(precision)? {
             Precision::F32 => contact::Precision::F32,
             Precision::F64 => contact::Precision::F64,
         },

@@ -13,6 +13,7 @@ mod mesh;
 #[cfg(feature = "text")]
 mod panel;
 mod picture;
+mod rays;
 mod renderer;
 mod scene;
 mod shapes;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Check, check_contacting, finite, index_of, non_negative, positive};
+use super::values::{Check, check_contacting, finite, index_of, non_negative, positive};
 use crate::{ModelBuilder, SoftBody, Vec3};
 
 /// Volumes at rest below this share of the cube of an element's longest edge are as good as none.

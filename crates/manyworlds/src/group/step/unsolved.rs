@@ -358,9 +358,11 @@ fn asking(word: u32) -> u32 {
     if word & status::UNTIL_ASKED != 0 {
         return word - status::UNTIL_ASKED_ONE;
     }
+    let most = |of: u32, one: u32| of / one;
     let asked = (word & status::ASKED) / status::ASKED_ONE;
-    let until = ((FIRST_WAIT << asked) - 1) * status::UNTIL_ASKED_ONE;
-    until.min(status::UNTIL_ASKED) | (asked + 1).min(status::ASKED / status::ASKED_ONE) * status::ASKED_ONE
+    let until = ((FIRST_WAIT << asked) - 1).min(most(status::UNTIL_ASKED, status::UNTIL_ASKED_ONE));
+    let asked = (asked + 1).min(most(status::ASKED, status::ASKED_ONE));
+    until * status::UNTIL_ASKED_ONE + asked * status::ASKED_ONE
 }
 
 #[cfg(test)]
