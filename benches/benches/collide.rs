@@ -1,5 +1,5 @@
-//! Host collision: one pair of each kind in contact, hulls in and beside each other, whole worlds of the built-in scenes
-//! by themselves and side by side, and many bodies in one world.
+//! Host collision: one pair of each kind in contact, hulls in and beside each other and half in the ground, whole worlds of the
+//! built-in scenes by themselves and side by side, many bodies in one world, and bodies of many spheres.
 //!
 //! `cargo bench --package manyworlds-benches --bench collide`
 
@@ -155,6 +155,15 @@ fn hulls(c: &mut Criterion) {
     }
 }
 
+/// A hull half in the ground: of 250 corners four are kept.
+fn half_in_the_ground(c: &mut Criterion) {
+    let mut builder = ModelBuilder::new("sunk");
+    builder.mesh(long_hull());
+    geom(&mut builder, 0, Shape::Plane);
+    free_geom(&mut builder, Shape::Mesh(0));
+    bench(c, "hulls", "half in the ground", &builder.build().expect("a model"), &[Pose::identity(); 2]);
+}
+
 /// An ellipsoid of 500 corners, 0.3 m long.
 fn long_hull() -> Mesh {
     let corner = |i: u32| {
@@ -185,9 +194,10 @@ fn worlds(c: &mut Criterion) {
     }
 }
 
-/// Boxes on the floor in a square: the time per body should hardly grow with their number.
+/// Boxes on the floor in a square, up to 512 geoms with all pairs in a list: beyond, the time per body should hardly grow with
+/// their number.
 fn many(c: &mut Criterion) {
-    for side in [10, 30, 100] {
+    for side in [10, 20, 30, 100] {
         let mut builder = ModelBuilder::new("many");
         geom(&mut builder, 0, Shape::Plane);
         let mut poses = vec![Pose::identity()];
@@ -197,8 +207,27 @@ fn many(c: &mut Criterion) {
         }
         let model = builder.build().expect("a model");
         bench(c, "many", &format!("{} boxes", side * side), &model, &poses);
+        bench_abreast(c, &format!("{} boxes", side * side), &model, &poses);
     }
 }
 
-criterion_group!(benches, pairs, hulls, worlds, many);
+/// Bodies of eight spheres each, in a row, the next one near: a robot whose links are made of spheres.
+fn spheres(c: &mut Criterion) {
+    let mut builder = ModelBuilder::new("spheres");
+    let mut poses = vec![Pose::identity()];
+    for link in 0..24 {
+        free_geom(&mut builder, Shape::Sphere { radius: 0.03 });
+        poses.push(Pose::translation(0.18 * f64::from(link), 0.0, 0.0));
+        for at in 1..8 {
+            let pose = Pose::translation(0.02 * f64::from(at), 0.0, 0.0);
+            let (shape, contact) = (Shape::Sphere { radius: 0.03 }, Contacting::default());
+            builder.geom(Geom { name: String::new(), body: link as usize + 1, pose, shape, contact });
+        }
+    }
+    let model = builder.build().expect("a model");
+    bench(c, "many", "24 bodies of 8 spheres", &model, &poses);
+    bench_abreast(c, "24 bodies of 8 spheres", &model, &poses);
+}
+
+criterion_group!(benches, pairs, hulls, half_in_the_ground, worlds, many, spheres);
 criterion_main!(benches);
