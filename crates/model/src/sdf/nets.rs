@@ -3,7 +3,7 @@
 //! S. F. F. Gibson, "Constrained elastic surface nets" (1998), without the relaxation: the vertices are brought onto the
 //! surface by Newton's method instead.
 
-use std::collections::HashMap;
+use rayon::prelude::*;
 
 use super::DistanceFunction;
 use crate::Vec3;
@@ -13,6 +13,9 @@ use crate::mesh::TriangleMesh;
 const MAX_CELLS: f64 = 5e7;
 /// Newton steps that bring a vertex onto the surface.
 const PROJECTIONS: usize = 8;
+
+/// A cell without a vertex.
+const NONE: u32 = u32::MAX;
 
 /// The corners of a cell, x fastest.
 const CORNERS: [[usize; 3]; 8] =
@@ -36,16 +39,17 @@ pub(super) fn mesh(function: &DistanceFunction, spacing: f64) -> Result<Triangle
     let place = |c: [usize; 3]| origin + spacing * Vec3::new(c[0] as f64, c[1] as f64, c[2] as f64);
     let number = |c: [usize; 3]| (c[2] * ny + c[1]) * nx + c[0];
     let mut values = vec![0.0; nx * ny * nz];
-    for z in 0..nz {
-        for y in 0..ny {
-            for x in 0..nx {
-                values[number([x, y, z])] = function.distance(&place([x, y, z])).0;
-            }
+    values.par_chunks_exact_mut(nx * ny).enumerate().for_each(|(z, layer)| {
+        for (at, value) in layer.iter_mut().enumerate() {
+            *value = function.distance(&place([at % nx, at / nx, z])).0;
         }
-    }
-    let mut vertices = Vec::new();
-    let mut of_cell = HashMap::new();
+    });
+    let (mut starts, mut triangles) = (Vec::new(), Vec::new());
+    // The vertex of each cell of the layer at hand, and of the one below.
+    let (mut above, mut below) = (vec![NONE; nx * ny], vec![NONE; nx * ny]);
     for z in 0..nz - 1 {
+        std::mem::swap(&mut above, &mut below);
+        above.fill(NONE);
         for y in 0..ny - 1 {
             for x in 0..nx - 1 {
                 let at = CORNERS.map(|c| [x + c[0], y + c[1], z + c[2]]);
@@ -61,15 +65,13 @@ pub(super) fn mesh(function: &DistanceFunction, spacing: f64) -> Result<Triangle
                         count += 1.0;
                     }
                 }
-                of_cell.insert([x, y, z], vertices.len() as u32);
-                vertices.push(onto_surface(function, sum / count, spacing));
+                above[y * nx + x] = starts.len() as u32;
+                starts.push(sum / count);
             }
         }
-    }
-    let mut triangles = Vec::new();
-    for z in 1..nz - 1 {
+        // Around the edges that begin in this layer of corners are cells of this layer and the one below.
         for y in 1..ny - 1 {
-            for x in 1..nx - 1 {
+            for x in (1..nx - 1).filter(|_| z > 0) {
                 let inside = values[number([x, y, z])] < 0.0;
                 for axis in 0..3 {
                     let mut next = [x, y, z];
@@ -82,7 +84,8 @@ pub(super) fn mesh(function: &DistanceFunction, spacing: f64) -> Result<Triangle
                     let cell = |du: usize, dv: usize| {
                         let mut c = [x, y, z];
                         (c[u], c[v]) = (c[u] - du, c[v] - dv);
-                        of_cell.get(&c).copied()
+                        let layer = if c[2] == z { &above } else { &below };
+                        Some(layer[c[1] * nx + c[0]]).filter(|&vertex| vertex != NONE)
                     };
                     let about = [cell(0, 0), cell(1, 0), cell(1, 1), cell(0, 1)];
                     let [Some(a), Some(b), Some(c), Some(d)] = about else { continue };
@@ -91,6 +94,7 @@ pub(super) fn mesh(function: &DistanceFunction, spacing: f64) -> Result<Triangle
             }
         }
     }
+    let vertices = starts.into_par_iter().map(|start| onto_surface(function, start, spacing)).collect();
     if triangles.is_empty() {
         return Err(format!("a spacing of {spacing} m is too coarse: no cell is inside the solid"));
     }
@@ -102,6 +106,9 @@ fn onto_surface(function: &DistanceFunction, start: Vec3, spacing: f64) -> Vec3 
     let mut at = start;
     for _ in 0..PROJECTIONS {
         let (distance, gradient) = function.distance(&at);
+        if distance == 0.0 {
+            break;
+        }
         at -= gradient * distance;
     }
     if (at - start).norm() < spacing { at } else { start }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::{DistanceFunction, nets};
 use crate::mesh::{Filling, TriangleMesh};
 use crate::{Inertial, Vec3};
@@ -66,12 +68,13 @@ impl Sdf {
         let mesh = nets::mesh(&function, spacing)?;
         // At a sharp edge Newton's method may not come to rest on the surface: such vertices shape the mesh alone.
         let near = 1e-9 * function.half_extents().max();
-        let exact: Vec<Vec3> = mesh.vertices.iter().filter(|v| function.distance(v).0.abs() <= near).copied().collect();
+        let exact: Vec<Vec3> =
+            mesh.vertices.par_iter().filter(|v| function.distance(v).0.abs() <= near).copied().collect();
         if exact.is_empty() {
             return Err(format!("a spacing of {spacing} m finds no point of the surface"));
         }
         let (points, blocks) = blocks(&function, &exact);
-        let normals = points.iter().map(|point| function.distance(point).1).collect();
+        let normals = points.par_iter().map(|point| function.distance(point).1).collect();
         let solid = mesh.solid(Filling::Exact);
         let surface = Arc::new(Surface { mesh, points, normals, blocks, solid });
         Ok(Self { name: name.into(), contacts: Self::CONTACTS, function, spacing, surface })
@@ -137,7 +140,7 @@ impl Sdf {
 fn blocks(function: &DistanceFunction, vertices: &[Vec3]) -> (Vec<Vec3>, Vec<Block>) {
     let half = function.half_extents().max();
     let mut keyed: Vec<(u64, usize)> = vertices
-        .iter()
+        .par_iter()
         .enumerate()
         .map(|(index, vertex)| {
             let normal = function.distance(vertex).1;
@@ -146,7 +149,7 @@ fn blocks(function: &DistanceFunction, vertices: &[Vec3]) -> (Vec<Vec3>, Vec<Blo
             (facing << 60 | morton(&(vertex / (2.0 * half))), index)
         })
         .collect();
-    keyed.sort_unstable();
+    keyed.par_sort_unstable();
     let points: Vec<Vec3> = keyed.iter().map(|&(_, index)| vertices[index]).collect();
     let mut blocks = Vec::new();
     let mut start = 0;
