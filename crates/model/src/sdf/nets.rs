@@ -69,9 +69,12 @@ pub(super) fn mesh(function: &DistanceFunction, spacing: f64) -> Result<Triangle
                 starts.push(sum / count);
             }
         }
+        if z == 0 {
+            continue;
+        }
         // Around the edges that begin in this layer of corners are cells of this layer and the one below.
         for y in 1..ny - 1 {
-            for x in (1..nx - 1).filter(|_| z > 0) {
+            for x in 1..nx - 1 {
                 let inside = values[number([x, y, z])] < 0.0;
                 for axis in 0..3 {
                     let mut next = [x, y, z];
