@@ -10,18 +10,12 @@ const MOST_THREADS: i64 = 1024;
 
 /// The field of a name.
 pub(crate) fn field(name: &str) -> PyResult<FieldId> {
-    FieldId::ALL.into_iter().find(|id| id.name() == name).ok_or_else(|| {
-        let known: Vec<_> = FieldId::ALL.iter().map(|id| id.name()).collect();
-        PyValueError::new_err(format!("field: expected one of {}, found \"{name}\"", known.join(", ")))
-    })
+    one_of("field", name, &FieldId::ALL.map(|id| (id.name(), id)))
 }
 
 /// The integrator of a name.
 pub(crate) fn integrator(name: &str) -> PyResult<Integrator> {
-    Integrator::ALL.into_iter().find(|i| i.name() == name).ok_or_else(|| {
-        let known: Vec<_> = Integrator::ALL.iter().map(|i| i.name()).collect();
-        PyValueError::new_err(format!("integrator: expected one of {}, found \"{name}\"", known.join(", ")))
-    })
+    one_of("integrator", name, &Integrator::ALL.map(|integrator| (integrator.name(), integrator)))
 }
 
 /// What the name of an option stands for among some.

@@ -234,21 +234,29 @@ fn settles(model: &Model, options: &BatchOptions, what: &str) {
 /// A motion that parts what overlaps, but flings it about, is no answer: neither of a kernel nor of the host.
 #[test]
 fn what_parts_by_being_flung_gives_way() {
-    let device = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1");
     for bodies in [LATCH, LATCHES] {
         let model = model(bodies, "");
-        for solver in ["auto", "newton"] {
-            for precision in [Precision::F64, Precision::F32] {
-                let options =
-                    BatchOptions { solver: solver.into(), executor: Executor::Cpu, precision, ..Default::default() };
-                turns_slowly(&model, &options, &format!("{solver}, {precision:?}"));
-            }
-            if device.is_some() {
-                let options = BatchOptions { solver: solver.into(), device: device.clone(), ..Default::default() };
-                turns_slowly(&model, &options, &format!("{solver}, a device"));
-            }
+        for (options, what) in everywhere(&["auto", "newton"]) {
+            turns_slowly(&model, &options, &what);
         }
     }
+}
+
+/// Options of batches by each of some solvers: on the CPU in both precisions, and on a device if there is one; and what they are.
+fn everywhere(solvers: &[&str]) -> Vec<(BatchOptions, String)> {
+    let device = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1");
+    let of = |solver: &str| BatchOptions { solver: solver.into(), ..Default::default() };
+    let mut all = Vec::new();
+    for &solver in solvers {
+        for precision in [Precision::F64, Precision::F32] {
+            let options = BatchOptions { executor: Executor::Cpu, precision, ..of(solver) };
+            all.push((options, format!("{solver}, {precision:?}")));
+        }
+        if device.is_some() {
+            all.push((BatchOptions { device: device.clone(), ..of(solver) }, format!("{solver}, a device")));
+        }
+    }
+    all
 }
 
 /// Every step is relaxed, and adds what the cap lets it: 1.2 N s at an arm of 5 mm.
@@ -374,19 +382,10 @@ fn what_comes_free_is_no_longer_relaxed() {
 /// the 32nd step.
 #[test]
 fn what_is_costly_is_done_once_it_can_be() {
-    let device = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1");
     for (bodies, equality) in DRAGGING {
         let model = model(&format!("{DRAGGED_FROM}{bodies}"), equality);
-        for solver in ["auto", "newton", "subadmm", "canal", "newton-cr"] {
-            for precision in [Precision::F64, Precision::F32] {
-                let executor = Executor::Cpu;
-                let options = BatchOptions { solver: solver.into(), executor, precision, ..Default::default() };
-                comes_free(&model, &options, &format!("{solver}, {precision:?}"));
-            }
-            if device.is_some() {
-                let options = BatchOptions { solver: solver.into(), device: device.clone(), ..Default::default() };
-                comes_free(&model, &options, &format!("{solver}, a device"));
-            }
+        for (options, what) in everywhere(&["auto", "newton", "subadmm", "canal", "newton-cr"]) {
+            comes_free(&model, &options, &what);
         }
     }
 }
