@@ -4,6 +4,8 @@
 
 #[path = "build/expand.rs"]
 mod expand;
+#[path = "build/inlined.rs"]
+mod inlined;
 #[path = "src/prelude.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod prelude;

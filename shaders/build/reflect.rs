@@ -3,11 +3,12 @@
 use naga::back::pipeline_constants::process_overrides;
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{
-    AddressSpace, ArraySize, Expression, MathFunction, Module, Override, ScalarKind, StorageAccess, TypeInner,
-    VectorSize,
+    AddressSpace, ArraySize, Expression, Function, MathFunction, Module, Override, ScalarKind, StorageAccess,
+    TypeInner, VectorSize,
 };
 
 use crate::expand::Expanded;
+use crate::inlined;
 use crate::prelude::{Precision, prelude};
 
 /// Words of a dims struct at most: what a dispatch carries inline.
@@ -62,6 +63,19 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
         format!("{at}: {function:?} is inexact, and worse in f64: use the functions of math.wgsl")
     })?;
     interface(&module, &info)
+}
+
+/// What drivers would take minutes over.
+fn refuse_large(module: &Module, entry: &Function) -> Result<(), String> {
+    let size = inlined::size(module, entry);
+    if size <= inlined::MOST {
+        return Ok(());
+    }
+    Err(format!(
+        "{size} expressions and statements with every function copied to where it is called from, {} at most: call what is large \
+         at one place",
+        inlined::MOST
+    ))
 }
 
 /// Workgroup memory at most: overridable constants that it depends on begin with their largest value.
@@ -122,6 +136,7 @@ fn interface(module: &Module, info: &ModuleInfo) -> Result<Reflection, String> {
     if entry.name != "main" || entry.workgroup_size[1..] != [1, 1] {
         return Err("the entry point is `main`, its workgroup one-dimensional".into());
     }
+    refuse_large(module, &entry.function)?;
     let mut storage = Vec::new();
     let (mut dims, mut dims_bytes) = (Vec::new(), 0);
     for (_, global) in module.global_variables.iter() {

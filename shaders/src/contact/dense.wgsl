@@ -277,77 +277,83 @@ fn runs_away() -> bool {
     return beyond;
 }
 
-// A round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress.
+// A round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress. Each part is called at one place:
+// drivers copy a function to wherever it is called from, and some take minutes over what comes of it.
 fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
-    if newton && before.x <= real(0.0) {
-        return centred_round(before);
-    }
+    let centred = newton && before.x <= real(0.0);
     var progress = before;
-    var share = real(0.0);
+    var taken = Taken(real(0.0), real(0.0));
     if newton {
-        let now = newton_step(progress.x);
-        let place = u32(progress.z) % MEMORY;
-        let at = state_first + DENSE_MERITS * TILE;
-        work[at + place / GROUP * TILE][place % GROUP] = now;
-        let merits = max(work[at], work[at + TILE]);
-        let taken = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
-        share = taken.share;
-        progress.z += real(1.0);
-        progress.x = weight(progress.x, u32(progress.z), share, taken.merit / now);
-    }
-    if share < real(1.0) {
-        if relaxes {
-            sweep_or_stay();
-            progress.w += real(1.0);
-        } else {
-            for (var k = 0u; k < SWEEPS; k++) {
-                dense_sweep();
-            }
-            progress.w += real(SWEEPS);
+        if centred {
+            centre();
         }
+        let here = newton_step(before.x);
+        var bar = here;
+        if !centred {
+            let place = u32(before.z) % MEMORY;
+            let at = state_first + DENSE_MERITS * TILE;
+            work[at + place / GROUP * TILE][place % GROUP] = here;
+            let merits = max(work[at], work[at + TILE]);
+            bar = max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0));
+        }
+        taken = advance(here, bar);
+        progress.z += real(1.0);
+        if centred {
+            recentre(taken);
+        } else {
+            progress.x = weight(before.x, u32(progress.z), taken.share, taken.merit / here);
+        }
+    }
+    if !centred && taken.share < real(1.0) {
+        progress.w += real(sweep_or_stay(taken.merit));
     }
     progress.y = sqrt(natural());
     return progress;
 }
 
-// A sweep, undone where it does not lessen the merit. What it starts from is kept where steps have what they need no longer.
-fn sweep_or_stay() {
-    for (var q = 0u; q < dense_groups; q++) {
+// Sweeps after a step that left so much of the merit; returns how many. Where requests give way it is one, undone where it does not
+// lessen the merit. What it starts from is kept where steps have what they need no longer.
+fn sweep_or_stay(left: real) -> u32 {
+    let sweeps = select(SWEEPS, 1u, relaxes);
+    for (var q = 0u; q < dense_groups && relaxes; q++) {
         work[centre_first + q * TILE] = work[lambda_first + q * TILE];
         work[rhs_first + q * TILE] = work[sigma_first + q * TILE];
     }
-    let before = merit(real(0.0));
-    dense_sweep();
-    if before <= merit(real(0.0)) {
+    for (var k = 0u; k < sweeps; k++) {
+        dense_sweep();
+    }
+    if relaxes && left <= merit(real(0.0)) {
         for (var q = 0u; q < dense_groups; q++) {
             work[lambda_first + q * TILE] = work[centre_first + q * TILE];
             work[sigma_first + q * TILE] = work[rhs_first + q * TILE];
         }
     }
+    return sweeps;
 }
 
-// A centred Newton step. Returns the progress.
-fn centred_round(before: vec4<real>) -> vec4<real> {
-    let at = state_first + DENSE_AIM * TILE;
-    var aim = work[at];
-    if aim.w == real(0.0) {
-        for (var q = 0u; q < dense_groups; q++) {
-            work[centre_first + q * TILE] = work[lambda_first + q * TILE];
-        }
+// Steps are centred from here on; the centre is new where no step was taken about the last one.
+fn centre() {
+    let aim = work[state_first + DENSE_AIM * TILE];
+    for (var q = 0u; q < dense_groups && aim.w == real(0.0); q++) {
+        work[centre_first + q * TILE] = work[lambda_first + q * TILE];
     }
     stretch = aim.z;
-    let share = advance(newton_step(real(0.0))).share;
+}
+
+// After a centred step: whether the next one has another centre, and how far from it.
+fn recentre(taken: Taken) {
+    let at = state_first + DENSE_AIM * TILE;
+    var aim = work[at];
     aim.w += real(1.0);
-    if share == real(0.0) || aim.w == real(INNER) {
+    if taken.share == real(0.0) || aim.w == real(INNER) {
         aim.z = max(aim.z * STRETCH_LESS, LEAST_STRETCH);
         aim.w = real(0.0);
-    } else if merit(real(0.0)) <= CENTRED * way() {
+    } else if taken.merit <= CENTRED * way() {
         aim.z = min(aim.z * STRETCH_MORE, most_stretch());
         aim.w = real(0.0);
     }
     stretch = real(0.0);
     work[at] = aim;
-    return vec4<real>(before.x, sqrt(natural()), before.z + real(1.0), before.w);
 }
 
 // The step from here, and its response; returns the merit here.
@@ -370,8 +376,8 @@ fn newton_step(proximal: real) -> real {
     return merit(real(0.0));
 }
 
-// Takes the largest share of the step that brings the merit under `bar`.
-fn advance(bar: real) -> Taken {
+// Takes the largest share of the step that brings the merit, which is `here` now, under `bar`.
+fn advance(here: real, bar: real) -> Taken {
     for (var trial = 0u; trial < N_SHARES; trial++) {
         let share = SHARES[trial];
         let there = merit(share);
@@ -384,7 +390,7 @@ fn advance(bar: real) -> Taken {
             return Taken(share, there);
         }
     }
-    return Taken(real(0.0), bar);
+    return Taken(real(0.0), here);
 }
 
 // Squared way from the centre over `s rho`, J.

@@ -286,86 +286,87 @@ fn runs_away(d: Dense, local: u32) -> bool {
     return real(0.0) < group_sum(local, beyond);
 }
 
-// A round: a Newton step, sweeps, or both. Returns how many sweeps.
+// A round: a Newton step, sweeps, or both. Returns how many sweeps. Each part is called at one place, as in dense.wgsl.
 fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
     let at = d.state + DENSE_PROXIMAL;
     let proximal = of_first(local, work[at]);
-    if newton && proximal <= real(0.0) {
-        centred_round(d, local);
-        return 0u;
-    }
-    var share = real(0.0);
+    let centred = newton && proximal <= real(0.0);
+    var taken = Taken(real(0.0), real(0.0));
     if newton {
         let steps = u32(work[d.state + DENSE_STEPS]);
+        if centred {
+            centre(d, local);
+        }
         newton_step(d, local, proximal);
-        let merit = merit_at(d, local, real(0.0));
-        var bar = merit;
-        for (var k = 0u; k < MEMORY; k++) {
+        let here = merit_at(d, local, real(0.0));
+        var bar = here;
+        for (var k = 0u; k < MEMORY && !centred; k++) {
             if k != steps % MEMORY {
                 bar = max(bar, work[d.state + DENSE_MERITS + k]);
             }
         }
-        let taken = advance(d, local, bar);
-        if local == 0u {
-            work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
+        taken = advance(d, local, here, bar);
+        if centred {
+            recentre(d, local, taken);
+        } else if local == 0u {
+            work[d.state + DENSE_MERITS + steps % MEMORY] = here;
             work[d.state + DENSE_STEPS] = real(steps + 1u);
-            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / merit);
+            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / here);
         }
         storageBarrier();
-        share = taken.share;
     }
-    if share < real(1.0) {
-        if relaxes {
-            sweep_or_stay(d, local);
-            return 1u;
-        }
-        for (var k = 0u; k < SWEEPS; k++) {
-            dense_sweep(d, local);
-        }
-        return SWEEPS;
+    if centred || real(1.0) <= taken.share {
+        return 0u;
     }
-    return 0u;
+    return sweep_or_stay(d, local, taken.merit);
 }
 
-// A sweep, undone where it does not lessen the merit. What it starts from is kept where steps have what they need no longer.
-fn sweep_or_stay(d: Dense, local: u32) {
-    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+// Sweeps after a step that left so much of the merit; returns how many. Where requests give way it is one, undone where it does not
+// lessen the merit. What it starts from is kept where steps have what they need no longer.
+fn sweep_or_stay(d: Dense, local: u32, left: real) -> u32 {
+    let sweeps = select(SWEEPS, 1u, relaxes);
+    for (var i = local; i < d.n && relaxes; i += GROUP_WIDTH) {
         held[CENTRE + i] = held[LAMBDA + i];
         held[RHS + i] = held[SIGMA + i];
     }
-    let before = merit_at(d, local, real(0.0));
-    dense_sweep(d, local);
-    let after = merit_at(d, local, real(0.0));
-    for (var i = local; i < d.n && before <= after; i += GROUP_WIDTH) {
-        held[LAMBDA + i] = held[CENTRE + i];
-        held[SIGMA + i] = held[RHS + i];
+    for (var k = 0u; k < sweeps; k++) {
+        dense_sweep(d, local);
     }
-    workgroupBarrier();
+    if relaxes {
+        let after = merit_at(d, local, real(0.0));
+        for (var i = local; i < d.n && left <= after; i += GROUP_WIDTH) {
+            held[LAMBDA + i] = held[CENTRE + i];
+            held[SIGMA + i] = held[RHS + i];
+        }
+        workgroupBarrier();
+    }
+    return sweeps;
 }
 
-// A centred Newton step.
-fn centred_round(d: Dense, local: u32) {
+// Steps are centred from here on; the centre is new where no step was taken about the last one.
+fn centre(d: Dense, local: u32) {
     let inner = work[d.state + DENSE_INNER];
-    let present = work[d.state + DENSE_STRETCH];
     for (var i = local; i < d.n && inner == real(0.0); i += GROUP_WIDTH) {
         held[CENTRE + i] = held[LAMBDA + i];
     }
+    stretch = work[d.state + DENSE_STRETCH];
     workgroupBarrier();
-    stretch = present;
-    newton_step(d, local, real(0.0));
-    let share = advance(d, local, merit_at(d, local, real(0.0))).share;
-    let left = merit_at(d, local, real(0.0));
+}
+
+// After a centred step: whether the next one has another centre, and how far from it.
+fn recentre(d: Dense, local: u32, taken: Taken) {
     let from_centre = way(d, local);
+    let present = stretch;
     stretch = real(0.0);
     if local == 0u {
-        let failed = share == real(0.0) || inner + real(1.0) == real(INNER);
+        let inner = work[d.state + DENSE_INNER] + real(1.0);
+        let failed = taken.share == real(0.0) || inner == real(INNER);
         let less = max(present * STRETCH_LESS, LEAST_STRETCH);
         let more = min(present * STRETCH_MORE, most_stretch());
-        let reached = failed || left <= CENTRED * from_centre;
+        let reached = failed || taken.merit <= CENTRED * from_centre;
         work[d.state + DENSE_STRETCH] = select(present, select(more, less, failed), reached);
-        work[d.state + DENSE_INNER] = select(inner + real(1.0), real(0.0), reached);
+        work[d.state + DENSE_INNER] = select(inner, real(0.0), reached);
     }
-    storageBarrier();
 }
 
 // The step from here, and its response.
@@ -375,9 +376,9 @@ fn newton_step(d: Dense, local: u32, proximal: real) {
     respond(d, local);
 }
 
-// Takes the largest share of the step that brings the merit under `bar`.
-fn advance(d: Dense, local: u32, bar: real) -> Taken {
-    var taken = Taken(real(0.0), bar);
+// Takes the largest share of the step that brings the merit, which is `here` now, under `bar`.
+fn advance(d: Dense, local: u32, here: real, bar: real) -> Taken {
+    var taken = Taken(real(0.0), here);
     for (var trial = 0u; trial < N_SHARES && taken.share == real(0.0); trial++) {
         let there = merit_at(d, local, SHARES[trial]);
         if there < bar {

@@ -145,66 +145,74 @@ impl<T: Scalar> Dense<'_, T> {
     /// One round: a Newton step, sweeps, or both.
     #[inline(always)]
     pub fn round(&mut self, newton: bool, progress: &mut Progress<T>) {
-        if newton && progress.proximal <= T::lit(0.0) {
-            self.centred_round(progress);
-            return;
-        }
-        let mut share = T::lit(0.0);
+        let zero = T::lit(0.0);
+        let centred = newton && progress.proximal <= zero;
+        let mut taken = Taken { share: zero, merit: zero };
         if newton {
-            let before = self.newton_step(progress.proximal);
-            progress.merits[progress.steps as usize % MEMORY] = before;
-            let bar = progress.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
-            let taken = self.advance(bar);
-            share = taken.share;
-            progress.steps += 1;
-            progress.proximal = weight(progress.proximal, progress.steps, share, taken.merit / before);
-        }
-        if share < T::lit(1.0) {
-            if self.relaxes {
-                self.sweep_or_stay();
-                progress.sweeps += 1;
-            } else {
-                (0..SWEEPS).for_each(|_| self.sweep());
-                progress.sweeps += SWEEPS;
+            if centred {
+                self.centre(progress);
             }
+            let here = self.newton_step(progress.proximal);
+            let mut bar = here;
+            if !centred {
+                progress.merits[progress.steps as usize % MEMORY] = here;
+                bar = progress.merits.iter().fold(zero, |most, &x| most.max(x));
+            }
+            taken = self.advance(here, bar);
+            progress.steps += 1;
+            if centred {
+                self.recentre(taken, progress);
+            } else {
+                progress.proximal = weight(progress.proximal, progress.steps, taken.share, taken.merit / here);
+            }
+        }
+        if !centred && taken.share < T::lit(1.0) {
+            progress.sweeps += self.sweep_or_stay(taken.merit);
         }
     }
 
-    /// A sweep, undone where it does not lessen the merit. What it starts from is kept where steps have what they need no longer.
-    fn sweep_or_stay(&mut self) {
-        self.centre.copy_from_slice(self.lambda);
-        self.rhs.copy_from_slice(self.sigma);
-        let before = self.merit(T::lit(0.0));
-        self.sweep();
-        if before <= self.merit(T::lit(0.0)) {
+    /// Sweeps after a step that left so much of the merit; returns how many. Where requests give way it is one, undone where it does
+    /// not lessen the merit. What it starts from is kept where steps have what they need no longer.
+    fn sweep_or_stay(&mut self, merit: T) -> u32 {
+        let sweeps = if self.relaxes { 1 } else { SWEEPS };
+        if self.relaxes {
+            self.centre.copy_from_slice(self.lambda);
+            self.rhs.copy_from_slice(self.sigma);
+        }
+        (0..sweeps).for_each(|_| self.sweep());
+        if self.relaxes && merit <= self.merit(T::lit(0.0)) {
             self.lambda.copy_from_slice(self.centre);
             self.sigma.copy_from_slice(self.rhs);
         }
+        sweeps
     }
 
-    /// A centred Newton step.
-    fn centred_round(&mut self, progress: &mut Progress<T>) {
+    /// Steps are centred from here on; the centre is new where no step was taken about the last one.
+    #[inline(always)]
+    fn centre(&mut self, progress: &Progress<T>) {
         if progress.inner == 0 {
             self.centre.copy_from_slice(self.lambda);
         }
         self.stretch = Some(progress.stretch);
-        let before = self.newton_step(T::lit(0.0));
-        let share = self.advance(before).share;
-        progress.steps += 1;
+    }
+
+    /// After a centred step: whether the next one has another centre, and how far from it.
+    #[inline(always)]
+    fn recentre(&mut self, taken: Taken<T>, progress: &mut Progress<T>) {
         progress.inner += 1;
-        if share == T::lit(0.0) || progress.inner == INNER {
+        if taken.share == T::lit(0.0) || progress.inner == INNER {
             progress.stretch = (progress.stretch * T::lit(STRETCH_LESS)).max(T::lit(LEAST_STRETCH));
             progress.inner = 0;
-        } else if self.merit(T::lit(0.0)) <= T::lit(CENTRED) * self.way() {
+        } else if taken.merit <= T::lit(CENTRED) * self.way() {
             progress.stretch = (progress.stretch * T::lit(STRETCH_MORE)).min(most_stretch());
             progress.inner = 0;
         }
         self.stretch = None;
     }
 
-    /// Takes the largest share of the step that brings the merit under `bar`.
+    /// Takes the largest share of the step that brings the merit, which is `here` now, under `bar`.
     #[inline(always)]
-    fn advance(&mut self, bar: T) -> Taken<T> {
+    fn advance(&mut self, here: T, bar: T) -> Taken<T> {
         for share in SHARES {
             let share = T::lit(share);
             let merit = self.merit(share);
@@ -217,7 +225,7 @@ impl<T: Scalar> Dense<'_, T> {
                 return Taken { share, merit };
             }
         }
-        Taken { share: T::lit(0.0), merit: bar }
+        Taken { share: T::lit(0.0), merit: here }
     }
 
     /// Squared way from the centre over `s rho`, J.

@@ -55,9 +55,9 @@ impl<T: Scalar> Island<'_, T> {
         island::solved(self.plain, residual, scaled)
     }
 
-    /// CANAL: a Newton step, and the multipliers' update if the inner problem wants no other.
-    pub(super) fn exact(&mut self, m: &mut [T]) -> Step {
-        let (sums, decrement) = match self.newton(m) {
+    /// CANAL: what a Newton step comes to, and the multipliers' update if the inner problem wants no other.
+    pub(super) fn exact(&mut self, step: &Newton<T>) -> Step {
+        let (sums, decrement) = match *step {
             Newton::Singular => return Step::Broken,
             Newton::Unfinished => return Step::Running,
             Newton::Done(sums, decrement) => (sums, decrement),

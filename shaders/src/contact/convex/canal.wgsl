@@ -1,5 +1,5 @@
 // CANAL's outer iterations on one island by one workgroup: the twin of canal.rs. The importing kernel imports
-// contact/convex/evaluate, contact/convex/mixing and what has `convex_newton`, and calls these from uniform control flow.
+// contact/convex/evaluate, contact/convex/mixing and contact/convex/newton, and calls these from uniform control flow.
 
 // CANAL: multipliers, slacks, shift and penalty for the next outer iteration.
 fn convex_update(own: IslandRecord, p: Place, local: u32) {
@@ -50,9 +50,8 @@ fn convex_certified(own: IslandRecord, local: u32) -> bool {
     return island_solved(island_measure(own, local, region));
 }
 
-// CANAL: a Newton step, and the multipliers' update if the inner problem wants no other.
-fn convex_exact(own: IslandRecord, p: Place, local: u32) -> u32 {
-    let step = convex_newton(own, p, local);
+// CANAL: what a Newton step comes to, and the multipliers' update if the inner problem wants no other.
+fn convex_exact(own: IslandRecord, p: Place, local: u32, step: Newton) -> u32 {
     if step.direction == DIRECTION_UNFINISHED {
         return STEP_RUNNING;
     }

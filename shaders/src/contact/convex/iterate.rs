@@ -68,7 +68,8 @@ impl<T: Scalar> Island<'_, T> {
         }
         let mut done = dims.done;
         while step == Step::Running && done < dims.iterations {
-            step = if dims.method == method::SAP { self.compliant(m) } else { self.exact(m) };
+            let newton = self.newton(m);
+            step = if dims.method == method::SAP { self.compliant(&newton) } else { self.exact(&newton) };
             done += 1;
         }
         if step == Step::Running {

@@ -67,10 +67,11 @@ fn convex_solve(island: u32, own: IslandRecord, state: u32, local: u32) {
     }
     var done = dims.done;
     for (var turn = dims.done; turn < dims.iterations && step == STEP_RUNNING; turn++) {
+        let newton = convex_newton(own, p, local);
         if dims.method == METHOD_SAP {
-            step = convex_compliant(own, p, local);
+            step = convex_compliant(own, p, local, newton);
         } else {
-            step = convex_exact(own, p, local);
+            step = convex_exact(own, p, local, newton);
         }
         done += 1u;
     }

@@ -17,9 +17,9 @@ impl<T: Scalar> Island<'_, T> {
         if sums.error <= bar * bar || sums.error <= self.roundoff(sums) { Step::Solved } else { Step::Running }
     }
 
-    /// SAP: a Newton step.
-    pub(super) fn compliant(&mut self, m: &mut [T]) -> Step {
-        let (sums, decrement) = match self.newton(m) {
+    /// SAP: what a Newton step comes to.
+    pub(super) fn compliant(&mut self, step: &Newton<T>) -> Step {
+        let (sums, decrement) = match *step {
             Newton::Singular => return Step::Broken,
             Newton::Unfinished => return Step::Running,
             Newton::Done(sums, decrement) => (sums, decrement),

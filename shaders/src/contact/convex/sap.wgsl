@@ -1,5 +1,5 @@
 // SAP's Newton steps on one island by one workgroup: the twin of sap.rs. The importing kernel imports
-// contact/convex/evaluate and what has `convex_newton`, and calls these from uniform control flow.
+// contact/convex/evaluate and contact/convex/newton, and calls these from uniform control flow.
 
 // SAP: whether the gradient is small enough.
 fn convex_judge(p: Place, local: u32, sums: Sums) -> u32 {
@@ -12,9 +12,8 @@ fn convex_judge(p: Place, local: u32, sums: Sums) -> u32 {
     return select(STEP_RUNNING, STEP_SOLVED, sums.error <= bar * bar || sums.error <= roundoff);
 }
 
-// SAP: a Newton step.
-fn convex_compliant(own: IslandRecord, p: Place, local: u32) -> u32 {
-    let step = convex_newton(own, p, local);
+// SAP: what a Newton step comes to.
+fn convex_compliant(own: IslandRecord, p: Place, local: u32, step: Newton) -> u32 {
     if step.direction != DIRECTION_FOUND {
         return select(STEP_BROKEN, STEP_RUNNING, step.direction == DIRECTION_UNFINISHED);
     }
