@@ -65,7 +65,7 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
     interface(&module, &info)
 }
 
-/// What drivers would take minutes over.
+/// What drivers take too long over.
 fn refuse_large(module: &Module, entry: &Function) -> Result<(), String> {
     let size = inlined::size(module, entry);
     if size <= inlined::MOST {

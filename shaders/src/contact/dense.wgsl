@@ -278,7 +278,7 @@ fn runs_away() -> bool {
 }
 
 // A round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress. Each part is called at one place:
-// drivers copy a function to wherever it is called from, and some take minutes over what comes of it.
+// drivers copy a function to wherever it is called from, and take long over what comes of it (build/inlined.rs).
 fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
     let centred = newton && before.x <= real(0.0);
     var progress = before;
