@@ -25,6 +25,8 @@ mod system;
 pub mod whole;
 
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod tests;
 
 use std::time::Duration;

@@ -3,6 +3,7 @@ use super::lcp::Lcp;
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::residual::quality;
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
+use crate::solve::checks::close;
 use crate::solve::{Outcome, SolveSettings, SolveStatus, Solver};
 
 const TIGHT: SolveSettings = SolveSettings {
@@ -18,11 +19,6 @@ fn solved(p: &ContactProblem) -> Outcome {
     let outcome = Dantzig.solve(p, &TIGHT);
     assert_eq!(outcome.status, SolveStatus::Converged);
     outcome
-}
-
-fn close(a: &[f64], b: &[f64], tolerance: f64) {
-    let differ = a.iter().zip(b).any(|(x, y)| (x - y).abs() > tolerance);
-    assert!(a.len() == b.len() && !differ, "{a:?} {b:?}");
 }
 
 /// Along an axis a pyramid is a cone.

@@ -72,14 +72,14 @@ impl Attempt<'_> {
             return Some(found);
         }
         let gave_way = self.list.split_off(before);
-        let is_certain = self.is_beyond_reason(island, &gave_way, &found.lambda)?;
+        let is_certain = self.is_only_answer(island, &gave_way, &found.lambda)?;
         self.list.extend(gave_way);
         is_certain.then_some(found)
     }
 
     /// Whether requests that gave way at K still do where they are pursued beyond reason, or are met by what makes no sense. None:
     /// nobody can tell.
-    fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
+    fn is_only_answer(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
         let of = |r: &Relaxation| &self.problem.constraints[r.constraint];
         let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
         let share = HOPELESS / most(&|r| work_at_cap(of(r)) / of(r).mass());

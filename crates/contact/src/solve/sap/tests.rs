@@ -3,6 +3,7 @@ use std::f64::consts::TAU;
 use super::{Sap, SapParams};
 use crate::problem::{Compliance, ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
+use crate::solve::checks::close;
 use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, Solver, Workspace, solve_with};
 
 /// Exact for the comparisons below.
@@ -12,11 +13,6 @@ fn solved(p: &ContactProblem, params: &SapParams) -> Solution {
     let s = solve_with(p, &SolveSettings { iterations: 100, ..Default::default() }, params).unwrap();
     assert_eq!(s.status, SolveStatus::Converged, "{:?}", s.quality);
     s
-}
-
-fn close(a: &[f64], b: &[f64], tolerance: f64) {
-    let differ = a.iter().zip(b).any(|(x, y)| (x - y).abs() > tolerance);
-    assert!(a.len() == b.len() && !differ, "{a:?} {b:?}");
 }
 
 /// A particle of 2 kg on the ground, pushed along x and y.

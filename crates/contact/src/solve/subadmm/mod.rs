@@ -19,6 +19,8 @@ mod island;
 mod pack;
 mod params;
 mod single;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

@@ -1,0 +1,122 @@
+// The rounds in which a dense problem is solved by a workgroup: the twin of dense_rounds.rs, imported by contact/dense_group.
+
+// Whether some impulse is beyond RUNAWAY.
+fn runs_away(d: Dense, local: u32) -> bool {
+    var beyond = real(0.0);
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        let rho = work[d.rho + i];
+        beyond += select(real(0.0), real(1.0), real(0.0) < rho && RUNAWAY * rho < abs(held[LAMBDA + i]));
+    }
+    return real(0.0) < group_sum(local, beyond);
+}
+
+// A round: a Newton step, sweeps, or both. Returns how many sweeps. Each part is called at one place, as in dense_rounds.wgsl.
+fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
+    let at = d.state + DENSE_PROXIMAL;
+    let proximal = of_first(local, work[at]);
+    let centred = newton && proximal <= real(0.0);
+    var taken = Taken(real(0.0), real(0.0));
+    if newton {
+        let steps = u32(work[d.state + DENSE_STEPS]);
+        if centred {
+            centre(d, local);
+        }
+        newton_step(d, local, proximal);
+        let here = merit_at(d, local, real(0.0));
+        var bar = here;
+        for (var k = 0u; k < MEMORY && !centred; k++) {
+            if k != steps % MEMORY {
+                bar = max(bar, work[d.state + DENSE_MERITS + k]);
+            }
+        }
+        taken = advance(d, local, here, bar);
+        if centred {
+            recentre(d, local, taken);
+        } else if local == 0u {
+            work[d.state + DENSE_MERITS + steps % MEMORY] = here;
+            work[d.state + DENSE_STEPS] = real(steps + 1u);
+            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / here);
+        }
+        storageBarrier();
+    }
+    if centred || real(1.0) <= taken.share {
+        return 0u;
+    }
+    return sweep_or_stay(d, local, taken.merit);
+}
+
+// Sweeps after a step that left so much of the merit; returns how many. Where requests give way it is one, undone where it does not
+// lessen the merit. What it starts from is kept where steps have what they need no longer.
+fn sweep_or_stay(d: Dense, local: u32, left: real) -> u32 {
+    let sweeps = select(SWEEPS, 1u, relaxes);
+    for (var i = local; i < d.n && relaxes; i += GROUP_WIDTH) {
+        held[CENTRE + i] = held[LAMBDA + i];
+        held[RHS + i] = held[SIGMA + i];
+    }
+    for (var k = 0u; k < sweeps; k++) {
+        dense_sweep(d, local);
+    }
+    if relaxes {
+        let after = merit_at(d, local, real(0.0));
+        for (var i = local; i < d.n && left <= after; i += GROUP_WIDTH) {
+            held[LAMBDA + i] = held[CENTRE + i];
+            held[SIGMA + i] = held[RHS + i];
+        }
+        workgroupBarrier();
+    }
+    return sweeps;
+}
+
+// Steps are centred from here on; the centre is new where no step was taken about the last one.
+fn centre(d: Dense, local: u32) {
+    let inner = work[d.state + DENSE_INNER];
+    for (var i = local; i < d.n && inner == real(0.0); i += GROUP_WIDTH) {
+        held[CENTRE + i] = held[LAMBDA + i];
+    }
+    stretch = work[d.state + DENSE_STRETCH];
+    workgroupBarrier();
+}
+
+// After a centred step: whether the next one has another centre, and how far from it.
+fn recentre(d: Dense, local: u32, taken: Taken) {
+    let from_centre = way(d, local);
+    let present = stretch;
+    stretch = real(0.0);
+    if local == 0u {
+        let inner = work[d.state + DENSE_INNER] + real(1.0);
+        let failed = taken.share == real(0.0) || inner == real(INNER);
+        let less = max(present * STRETCH_LESS, LEAST_STRETCH);
+        let more = min(present * STRETCH_MORE, most_stretch());
+        let reached = failed || taken.merit <= CENTRED * from_centre;
+        work[d.state + DENSE_STRETCH] = select(present, select(more, less, failed), reached);
+        work[d.state + DENSE_INNER] = select(inner, real(0.0), reached);
+    }
+}
+
+// Takes the largest share of the step that brings the merit, which is `here` now, under `bar`.
+fn advance(d: Dense, local: u32, here: real, bar: real) -> Taken {
+    var taken = Taken(real(0.0), here);
+    for (var trial = 0u; trial < N_SHARES && taken.share == real(0.0); trial++) {
+        let there = merit_at(d, local, SHARES[trial]);
+        if there < bar {
+            taken = Taken(SHARES[trial], there);
+        }
+    }
+    let share = taken.share;
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        held[LAMBDA + i] = fma(held[STEP + i], share, held[LAMBDA + i]);
+        held[SIGMA + i] = fma(held[SLOPE + i], share, held[SIGMA + i]);
+    }
+    workgroupBarrier();
+    return taken;
+}
+
+// Squared way from the centre over `s rho`, J.
+fn way(d: Dense, local: u32) -> real {
+    var sum = real(0.0);
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        let moved = held[LAMBDA + i] - held[CENTRE + i];
+        sum += moved * moved / some(rho_of(work[d.rho + i]));
+    }
+    return group_sum(local, sum);
+}
