@@ -4,7 +4,7 @@
 //! and the time that a driver takes grows faster than what it is given: NVIDIA's took more than 14 s for each pipeline of a
 //! kernel of 49,000 expressions and statements.
 
-use naga::{Block, Function, Handle, Module, Statement};
+use naga::{Block, Function, Module, Statement};
 
 /// Expressions and statements of a kernel at most.
 pub(crate) const MOST: usize = 36_000;
@@ -21,30 +21,17 @@ pub(crate) fn size(module: &Module, entry: &Function) -> usize {
 
 /// `sizes`: of the functions that it may call.
 fn with_calls(function: &Function, sizes: &[usize]) -> usize {
-    let mut size = function.expressions.len();
-    block(&function.body, &mut |called: Option<Handle<Function>>| {
-        size += 1 + called.map_or(0, |called| sizes[called.index()]);
-    });
-    size
+    function.expressions.len() + block(&function.body, sizes)
 }
 
-/// Goes through all statements; tells of each what it calls.
-fn block(statements: &Block, found: &mut impl FnMut(Option<Handle<Function>>)) {
-    for statement in statements {
-        match statement {
-            Statement::Call { function, .. } => found(Some(*function)),
-            _ => found(None),
-        }
-        match statement {
-            Statement::Block(inside) => block(inside, found),
-            Statement::If { accept, reject, .. } => {
-                [accept, reject].into_iter().for_each(|inside| block(inside, found))
-            }
-            Statement::Switch { cases, .. } => cases.iter().for_each(|case| block(&case.body, found)),
-            Statement::Loop { body, continuing, .. } => {
-                [body, continuing].into_iter().for_each(|inside| block(inside, found))
-            }
-            _ => {}
-        }
-    }
+fn block(statements: &Block, sizes: &[usize]) -> usize {
+    let inside = |statement: &Statement| match statement {
+        Statement::Call { function, .. } => sizes[function.index()],
+        Statement::Block(body) => block(body, sizes),
+        Statement::If { accept, reject, .. } => block(accept, sizes) + block(reject, sizes),
+        Statement::Switch { cases, .. } => cases.iter().map(|case| block(&case.body, sizes)).sum(),
+        Statement::Loop { body, continuing, .. } => block(body, sizes) + block(continuing, sizes),
+        _ => 0,
+    };
+    statements.iter().map(|statement| 1 + inside(statement)).sum()
 }
