@@ -105,7 +105,7 @@ impl ContactProblem {
     }
 
     /// Islands and colours.
-    pub(super) fn arrange(&mut self) {
+    pub(crate) fn arrange(&mut self) {
         let touched: Vec<u32> = self.sides.iter().map(|s| s.subsystem as u32).collect();
         let ends = self.constraints.iter().map(|c| c.sides.end as u32);
         let begins: Vec<u32> = std::iter::once(0).chain(ends).collect();

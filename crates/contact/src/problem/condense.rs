@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{ContactProblem, Operator, Part, Side, Subsystem};
+use super::{Constraint, ContactProblem, Law, Operator, Part, Side, Subsystem};
 
 /// See the module.
 #[derive(Debug)]
@@ -48,18 +48,23 @@ impl ContactProblem {
         if self.sparse.is_empty() {
             return None;
         }
-        let mut out = Self {
-            n_rows: self.n_rows,
-            n_contacts: self.n_contacts,
-            constraints: self.constraints.clone(),
-            warm_start: self.warm_start.clone(),
-            plan: self.plan.clone(),
-            ..Self::default()
-        };
+        let mut problem = self.condensed_to(&mut (0..self.constraints.len()), responses);
+        problem.plan = self.plan.clone();
+        Some(Condensed { problem })
+    }
+
+    /// The same problem in what constraints touch, of some of them alone, ascending, and without islands.
+    pub(crate) fn condensed_to(&self, some: &mut dyn Iterator<Item = usize>, responses: bool) -> Self {
+        let mut out = Self::default();
         self.subsystems.iter().for_each(|s| self.condense(s, &mut out));
         out.n_v = out.b.len();
-        for c in &self.constraints {
+        for c in some.map(|i| &self.constraints[i]) {
             let rows = c.law.rows();
+            out.constraints.push(Constraint { row: out.n_rows, ..c.clone() });
+            out.warm_start.extend_from_slice(&self.warm_start[c.row..c.row + rows]);
+            out.n_rows += rows;
+            out.n_contacts += usize::from(matches!(c.law, Law::Contact { .. }));
+            let (sides, parts) = (out.sides.len(), out.parts.len());
             for side in &self.sides[c.sides.clone()] {
                 let j = self.wide(side.subsystem, &side.dofs, rows, &self.jacobian[side.offset..]);
                 out.sides.push(Side { subsystem: side.subsystem, offset: out.jacobian.len(), dofs: 0..0 });
@@ -80,8 +85,11 @@ impl ContactProblem {
                 out.parts.push(Part { offset: out.part_jacobian.len(), dofs: 0..0, ..part.clone() });
                 out.part_jacobian.extend(j);
             }
+            if let Some(own) = out.constraints.last_mut() {
+                (own.sides, own.parts) = (sides..out.sides.len(), parts..out.parts.len());
+            }
         }
-        Some(Condensed { problem: out })
+        out
     }
 
     /// Adds a subsystem, in what is touched of it.

@@ -9,11 +9,10 @@
 //! answer: it is tried from where some such rounds led, and where they end.
 
 use manyworlds_contact::ContactProblem;
-use manyworlds_contact::solve::{Before, Outcome, Relaxation, SolveSettings, SolveStatus, Workspace, finish};
+use manyworlds_contact::solve::{Before, SolveSettings, SolveStatus, Workspace, finish_condensed};
 use manyworlds_shaders::Scalar;
 
 use super::super::problem::Responses;
-use super::super::shared::Shared;
 use super::super::soft::step::{Linearised, SoftStep};
 use super::round::{Ended, Round};
 use super::way::{LONGEST, closer, down, norm};
@@ -28,6 +27,11 @@ const POSITIVE: [f64; 4] = [0.0, 0.1, 0.3, 1.0];
 
 /// After so many rounds that come closer slowly, and each time twice as many, everything is tried at once.
 const SLOW: u32 = 4;
+
+/// Once rounds have taken so many iterations together, each has a part of those that it may take: of a step whose contacts are hard in
+/// each round no more is asked than of any other.
+const HARD: u32 = 2000;
+const PART: u32 = 16;
 
 /// Ways shorter than this share make the next round one of positive definite elements.
 const SHORT: f64 = 0.25;
@@ -51,7 +55,7 @@ impl<T: Scalar> World<'_, T> {
         let mut v = before.clone();
         let mut memory = Some(memory);
         let (mut impulse, mut last) = (None, f64::INFINITY);
-        let (mut careful, mut slow) = (false, 0);
+        let (mut careful, mut slow, mut spent) = (false, 0, 0);
         // What gives way in one round does so in the next, or they would contradict each other for ever.
         let mut relaxes = host.worlds[world].before;
         for round in 0..ROUNDS {
@@ -78,11 +82,14 @@ impl<T: Scalar> World<'_, T> {
                 problem.problem.warm_start.copy_from_slice(&start);
             }
             problem.problem.v_start.clone_from(&v);
-            let (outcome, relaxed) = solve_sparse(shared, &mut problem.problem, settings, relaxes, work);
+            let part = if spent < HARD { 1 } else { PART };
+            let own = SolveSettings { iterations: settings.iterations.div_ceil(part), ..*settings };
+            let (mut outcome, relaxed) = finish_condensed(shared.solver, &mut problem.problem, &own, relaxes, work);
+            spent += outcome.iterations;
             if !relaxed.is_empty() {
                 relaxes = Before::Relaxed { ask: false };
             }
-            let found = problem.problem.velocity(&outcome.lambda);
+            let found = std::mem::take(&mut outcome.v);
             if !found.iter().all(|x| x.is_finite()) {
                 return None;
             }
@@ -127,19 +134,5 @@ impl<T: Scalar> World<'_, T> {
             memory = Some(std::mem::take(&mut round.problem.problem));
         }
         None
-    }
-}
-
-/// Solves a problem in what contacts touch of its soft bodies.
-fn solve_sparse<T: Scalar>(
-    shared: &Shared<T>,
-    problem: &mut ContactProblem,
-    settings: &SolveSettings,
-    before: Before,
-    work: &mut Workspace,
-) -> (Outcome, Vec<Relaxation>) {
-    match problem.condensed(shared.solver.responds()) {
-        Some(mut small) => finish(shared.solver, &mut small.problem, settings, before, work),
-        None => finish(shared.solver, problem, settings, before, work),
     }
 }
