@@ -28,8 +28,8 @@ const POSITIVE: [f64; 4] = [0.0, 0.1, 0.3, 1.0];
 /// After so many rounds that come closer slowly, and each time twice as many, everything is tried at once.
 const SLOW: u32 = 4;
 
-/// Once rounds have taken so many iterations together, each has a part of those that it may take: of a step whose contacts are hard in
-/// each round no more is asked than of any other.
+/// Once rounds have taken so many iterations together, each has this part of those that it may take: where the contacts of each are hard,
+/// forty times as many would be taken.
 const HARD: u32 = 2000;
 const PART: u32 = 16;
 
