@@ -3,6 +3,47 @@
 use manyworlds_model::{Order, SoftBody};
 use nalgebra::{Matrix3, Vector3};
 
+/// In place of the first degree of freedom of a node that is pinned.
+pub(crate) const PINNED: u32 = u32::MAX;
+
+/// The elements of a body at rest.
+#[derive(Debug, Clone)]
+pub(crate) struct Elements {
+    /// Nodes of an element.
+    pub(crate) each: usize,
+    /// Points of integration of an element.
+    pub(crate) points: usize,
+    /// First degree of freedom, `[element, node]`.
+    pub(crate) dofs: Vec<u32>,
+    /// Volume, `[element, point]`, m^3.
+    pub(crate) volumes: Vec<f64>,
+    /// Gradients of shape functions, `[element, point, node]`, 1/m.
+    pub(crate) gradients: Vec<Vector3<f64>>,
+}
+
+impl Elements {
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        self.dofs.len() / self.each
+    }
+
+    /// First degrees of freedom of an element's nodes.
+    pub(crate) fn dofs_of(&self, element: usize) -> &[u32] {
+        &self.dofs[element * self.each..(element + 1) * self.each]
+    }
+
+    /// Of an element's nodes, at a point of integration.
+    pub(crate) fn gradients_at(&self, element: usize, point: usize) -> &[Vector3<f64>] {
+        let at = (element * self.points + point) * self.each;
+        &self.gradients[at..at + self.each]
+    }
+
+    /// Volume of a point of integration, m^3.
+    pub(crate) fn volume_at(&self, element: usize, point: usize) -> f64 {
+        self.volumes[element * self.points + point]
+    }
+}
+
 /// Volume of one point of an element, m^3, and gradients of shape functions there, 1/m, from where its nodes are at rest.
 pub(crate) fn rest(
     body: &SoftBody,

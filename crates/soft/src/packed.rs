@@ -4,7 +4,8 @@ use manyworlds_model::{MaterialLaw, SoftBody};
 use manyworlds_shaders::soft::body::{NO_BLOCK, SoftDims, law};
 use manyworlds_sparse::{BlockPlan, SparseMatrix};
 
-use crate::system::{PINNED, SoftParams, SoftSystem};
+use crate::element::PINNED;
+use crate::system::{SoftParams, SoftSystem};
 
 /// Structure and rest shape of a soft body, alike in all worlds.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +79,7 @@ impl SoftLayout {
         rest.extend(at_rest.flat_map(|(place, _)| place.iter()));
         for element in 0..system.n_element() {
             let mut own: Vec<(u32, usize)> = system
+                .elements()
                 .dofs_of(element)
                 .iter()
                 .enumerate()
@@ -92,9 +94,9 @@ impl SoftLayout {
             for (i, a) in own.iter().enumerate() {
                 topology.extend(own[..=i].iter().map(|b| block(a.0, b.0)));
             }
-            for point in 0..system.points() {
-                rest.push(system.volume_at(element, point));
-                let gradients = system.gradients_at(element, point);
+            for point in 0..system.elements().points {
+                rest.push(system.elements().volume_at(element, point));
+                let gradients = system.elements().gradients_at(element, point);
                 rest.extend(own.iter().flat_map(|&(_, k)| gradients[k].iter()));
             }
         }
@@ -115,7 +117,7 @@ impl SoftLayout {
             n_region: system.params().pressures.len() as u32,
             n_u: controls.len() as u32,
             n_element: system.n_element() as u32,
-            n_point: system.points() as u32,
+            n_point: system.elements().points as u32,
             n_block,
             n_fill: plan.n_block() as u32,
             plan_at,

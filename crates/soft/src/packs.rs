@@ -3,7 +3,7 @@
 use manyworlds_shaders::{F64x8, LANES, Real};
 use nalgebra::Vector3;
 
-use crate::system::{PINNED, SoftSystem};
+use crate::element::{Elements, PINNED};
 
 /// A vector of eight elements.
 pub(crate) type Vec8 = [F64x8; 3];
@@ -27,9 +27,9 @@ pub(crate) struct Packs {
 }
 
 impl Packs {
-    pub(crate) fn new(system: &SoftSystem) -> Self {
-        let (n, points, n_v) = (system.n_element(), system.points(), system.n_v());
-        let each = system.each();
+    /// Of the elements of a body with so many degrees of freedom.
+    pub(crate) fn new(elements: &Elements, n_v: usize) -> Self {
+        let (n, each, points) = (elements.count(), elements.each, elements.points);
         let zero = F64x8::lit(0.0);
         let count = n.div_ceil(LANES);
         let mut dofs = vec![[n_v as u32; LANES]; count * each];
@@ -37,15 +37,15 @@ impl Packs {
         let mut volumes = vec![zero; count * points];
         for element in 0..n {
             let (pack, lane) = (element / LANES, element % LANES);
-            for (node, &dof) in system.dofs_of(element).iter().enumerate().filter(|(_, dof)| **dof != PINNED) {
+            for (node, &dof) in elements.dofs_of(element).iter().enumerate().filter(|(_, dof)| **dof != PINNED) {
                 dofs[pack * each + node][lane] = dof;
                 for point in 0..points {
-                    let gradient: &Vector3<f64> = &system.gradients_at(element, point)[node];
+                    let gradient: &Vector3<f64> = &elements.gradients_at(element, point)[node];
                     let to = &mut gradients[(pack * points + point) * each + node];
                     (0..3).for_each(|k| to[k].set_lane(lane, gradient[k]));
                 }
             }
-            (0..points).for_each(|at| volumes[pack * points + at].set_lane(lane, system.volume_at(element, at)));
+            (0..points).for_each(|at| volumes[pack * points + at].set_lane(lane, elements.volume_at(element, at)));
         }
         Self { each, points, dofs, gradients, volumes, n_v }
     }

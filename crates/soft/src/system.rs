@@ -6,13 +6,10 @@ use manyworlds_model::{Material, MaterialLaw, Order, SoftBody};
 use manyworlds_sparse::{Ordering, SparseMatrix};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::element::{rest, share};
+use crate::element::{Elements, PINNED, rest, share};
 use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
 use crate::packs::Packs;
-
-/// In place of the first degree of freedom of a node that is pinned.
-pub(crate) const PINNED: u32 = u32::MAX;
 
 /// What worlds of one model may have of their own.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,16 +31,7 @@ pub struct SoftParams {
 /// energy; it needs no third derivative of the elastic energy.
 #[derive(Debug, Clone)]
 pub struct SoftSystem {
-    /// Nodes of an element.
-    each: usize,
-    /// Points of integration of an element.
-    points: usize,
-    /// First degree of freedom, `[element, node]`.
-    dofs: Vec<u32>,
-    /// Volume at rest, `[element, point]`, m^3.
-    volumes: Vec<f64>,
-    /// Gradients of shape functions at rest, `[element, point, node]`, 1/m.
-    gradients: Vec<Vector3<f64>>,
+    elements: Elements,
     /// Regions of each element: a range of `regions` that ends where the next one's begins.
     begins: Vec<u32>,
     regions: Vec<u32>,
@@ -127,11 +115,7 @@ impl SoftSystem {
         let ordering = Arc::new(Ordering::of(&pattern));
         let pressures = body.regions.iter().map(|region| region.pressure).collect();
         Ok(Self {
-            each,
-            points,
-            dofs,
-            volumes,
-            gradients,
+            elements: Elements { each, points, dofs, volumes, gradients },
             begins,
             regions: of_elements.concat(),
             places,
@@ -160,7 +144,7 @@ impl SoftSystem {
     /// Elements.
     #[must_use]
     pub fn n_element(&self) -> usize {
-        self.dofs.len() / self.each
+        self.elements.count()
     }
 
     /// A matrix with an entry, zero, wherever a stiffness has one: between all nodes of an element.
@@ -220,7 +204,7 @@ impl SoftSystem {
                 _ => moduli.response(&f).stress * f.transpose() / f.determinant(),
             }
         };
-        (0..self.points).map(at).sum::<Matrix3<f64>>() / self.points as f64
+        (0..self.elements.points).map(at).sum::<Matrix3<f64>>() / self.elements.points as f64
     }
 
     /// Force on each degree of freedom at the end of a step, `[n_v]`, N: elastic, of pressures and of damping.
@@ -235,7 +219,7 @@ impl SoftSystem {
         let is_linear = self.params.material.law == MaterialLaw::Linear;
         let own = |element: &usize| self.regions_of(*element).contains(&(region as u32));
         for element in (0..self.n_element()).filter(own) {
-            for point in 0..self.points {
+            for point in 0..self.elements.points {
                 let stress =
                     if is_linear { -Matrix3::identity() } else { -cofactor(&self.deformation(element, point, q_next)) };
                 self.add_force(element, point, &stress, &mut out);
@@ -270,7 +254,7 @@ impl SoftSystem {
         values.fill(0.0);
         for element in 0..self.n_element() {
             let moduli = self.moduli(params, element);
-            for point in 0..self.points {
+            for point in 0..self.elements.points {
                 let f = self.deformation(element, point, q_next);
                 let mut damping = self.damping(params, h, element, point, q, &f);
                 let mut response = moduli.response(&f);
@@ -281,7 +265,7 @@ impl SoftSystem {
                 self.add_force(element, point, &stress, force);
                 response.project();
                 damping.iter_mut().for_each(Damping::project);
-                let gradients = self.gradients_at(element, point);
+                let gradients = self.elements.gradients_at(element, point);
                 self.add_blocks(element, point, values, |a, b| {
                     let block = response.block(&gradients[a], &gradients[b]);
                     let along = |damping: &Damping, node: usize| damping.along(&gradients[node]);
@@ -295,10 +279,10 @@ impl SoftSystem {
         let of = |element: usize| {
             let moduli = self.moduli(params, element);
             let at = |point| {
-                let volume = self.volumes[element * self.points + point];
+                let volume = self.elements.volume_at(element, point);
                 volume * density(&moduli, &self.deformation(element, point, q))
             };
-            (0..self.points).map(at).sum::<f64>()
+            (0..self.elements.points).map(at).sum::<f64>()
         };
         (0..self.n_element()).map(of).sum()
     }
@@ -310,37 +294,17 @@ impl SoftSystem {
 
     /// Its elements by eights.
     pub(crate) fn packs(&self) -> &Packs {
-        self.packs.get_or_init(|| Packs::new(self))
+        self.packs.get_or_init(|| Packs::new(&self.elements, self.n_v()))
     }
 
-    /// First degrees of freedom of an element's nodes.
-    pub(crate) fn dofs_of(&self, element: usize) -> &[u32] {
-        &self.dofs[element * self.each..(element + 1) * self.each]
-    }
-
-    pub(crate) fn gradients_at(&self, element: usize, point: usize) -> &[Vector3<f64>] {
-        let at = (element * self.points + point) * self.each;
-        &self.gradients[at..at + self.each]
-    }
-
-    /// Nodes of an element.
-    pub(crate) fn each(&self) -> usize {
-        self.each
-    }
-
-    /// Points of integration of an element.
-    pub(crate) fn points(&self) -> usize {
-        self.points
+    /// Its elements at rest.
+    pub(crate) fn elements(&self) -> &Elements {
+        &self.elements
     }
 
     /// Volume that each free node stands for, m^3.
     pub(crate) fn node_volumes(&self) -> impl Iterator<Item = f64> + '_ {
         self.free.iter().map(|&node| self.node_volumes[node as usize])
-    }
-
-    /// Volume of a point of integration, m^3.
-    pub(crate) fn volume_at(&self, element: usize, point: usize) -> f64 {
-        self.volumes[element * self.points + point]
     }
 
     /// Regions that an element is in.
@@ -351,7 +315,7 @@ impl SoftSystem {
     /// `F = I + sum q_a g_a^T`.
     fn deformation(&self, element: usize, point: usize, q: &[f64]) -> Matrix3<f64> {
         let mut f = Matrix3::identity();
-        for (&dof, gradient) in self.dofs_of(element).iter().zip(self.gradients_at(element, point)) {
+        for (&dof, gradient) in self.elements.dofs_of(element).iter().zip(self.elements.gradients_at(element, point)) {
             if dof != PINNED {
                 f += vector(&q[dof as usize..]) * gradient.transpose();
             }
@@ -374,8 +338,8 @@ impl SoftSystem {
     }
 
     fn add_force(&self, element: usize, point: usize, stress: &Matrix3<f64>, out: &mut [f64]) {
-        let stress = stress * -self.volumes[element * self.points + point];
-        for (&dof, gradient) in self.dofs_of(element).iter().zip(self.gradients_at(element, point)) {
+        let stress = stress * -self.elements.volume_at(element, point);
+        for (&dof, gradient) in self.elements.dofs_of(element).iter().zip(self.elements.gradients_at(element, point)) {
             if dof != PINNED {
                 let force = stress * gradient;
                 out[dof as usize..dof as usize + 3].iter_mut().zip(&force).for_each(|(out, x)| *out += x);
@@ -391,9 +355,9 @@ impl SoftSystem {
         values: &mut [f64],
         block: impl Fn(usize, usize) -> Matrix3<f64>,
     ) {
-        let volume = self.volumes[element * self.points + point];
-        for a in 0..self.each {
-            for b in a..self.each {
+        let volume = self.elements.volume_at(element, point);
+        for a in 0..self.elements.each {
+            for b in a..self.elements.each {
                 if self.are_free([element, a, b]) {
                     self.add_pair([element, a, b], &(block(a, b) * volume), values);
                 }
@@ -413,13 +377,13 @@ impl SoftSystem {
 
     /// Whether two nodes of an element are free.
     pub(crate) fn are_free(&self, [element, a, b]: [usize; 3]) -> bool {
-        self.places[(element * self.each + a) * self.each + b] != PINNED
+        self.places[(element * self.elements.each + a) * self.elements.each + b] != PINNED
     }
 
     /// Adds the block between two nodes of an element.
     fn add_block(&self, [element, a, b]: [usize; 3], block: &Matrix3<f64>, values: &mut [f64]) {
-        let place = self.places[(element * self.each + a) * self.each + b] as usize;
-        let stride = self.strides[element * self.each + a] as usize;
+        let place = self.places[(element * self.elements.each + a) * self.elements.each + b] as usize;
+        let stride = self.strides[element * self.elements.each + a] as usize;
         for row in 0..3 {
             let at = place + row * stride;
             values[at..at + 3].iter_mut().zip(block.row(row).iter()).for_each(|(to, x)| *to += x);

@@ -14,72 +14,18 @@
 //! single rows; what pads a group is zero and stays zero.
 
 pub use super::dense_rounds::{Outcome, Progress, RUNAWAY};
+use super::dense_shape::Shape;
 use super::eliminate::Live;
 pub use super::eliminate::{LONGEST, MOST};
 use super::local::{inside, project, residual, scaled_residual, solve};
 use super::packs::{real, real_mut, take, total};
 use super::steps::{Steps, climb, holds};
-use super::thin::{self, Thin};
+use super::thin::Thin;
 use crate::{LANES, Mask, Real, Scalar};
 
 /// A slot's rho times the trace of its block: in between the one that sees sliding best, 3, and the one that needs fewest
 /// steps where many contacts of a limb are pressed (measured on lying humanoids).
 pub const SLOT_STEP: f64 = 6.0;
-
-/// Size of a problem, in groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// Groups of slots.
-    pub slots: usize,
-    /// Groups of single rows.
-    pub rows: usize,
-}
-
-impl Shape {
-    /// Groups for that many slots and rows.
-    #[must_use]
-    pub fn new(slots: usize, rows: usize) -> Self {
-        Self { slots: slots.div_ceil(LANES), rows: rows.div_ceil(LANES) }
-    }
-
-    /// Groups of rows in all.
-    #[must_use]
-    pub fn groups(self) -> usize {
-        3 * self.slots + self.rows
-    }
-
-    /// Number of a slot's row (0, 1: tangents; 2: normal).
-    #[inline(always)]
-    #[must_use]
-    pub fn of_slot(self, slot: usize, r: usize) -> usize {
-        r * self.slots * LANES + slot
-    }
-
-    /// Number of a single row.
-    #[inline(always)]
-    #[must_use]
-    pub fn of_row(self, row: usize) -> usize {
-        3 * self.slots * LANES + row
-    }
-
-    /// Reals of a problem's memory with G written out.
-    #[must_use]
-    pub fn reals(self) -> usize {
-        let n = self.groups() * LANES;
-        2 * n * n + self.vectors()
-    }
-
-    /// The same without G, of a lane of so many degrees of freedom.
-    #[must_use]
-    pub fn thin_reals(self, n_v: usize) -> usize {
-        self.vectors() + thin::reals(n_v, self)
-    }
-
-    /// Reals that are no matrix.
-    fn vectors(self) -> usize {
-        8 * self.groups() * LANES + 14 * self.slots * LANES + 4 * self.rows * LANES
-    }
-}
 
 /// A problem and its iterates; slices are of packs of [`LANES`] rows.
 #[derive(Debug)]
@@ -137,7 +83,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
         Self::in_memory(shape, rest, None, [delassus, step])
     }
 
-    /// The same without G, of a lane of so many degrees of freedom, in memory of at least [`Shape::thin_reals`].
+    /// The same without G, of a lane of so many degrees of freedom, in memory of at least [`problem_reals`](super::thin::problem_reals).
     pub fn thin(shape: Shape, n_v: usize, memory: &'a mut [T::Pack]) -> Self {
         let (vectors, sides) = memory.split_at_mut(shape.vectors() / LANES);
         let sides = Thin::new(n_v, shape, sides);

@@ -8,12 +8,13 @@
 //! more: `done` rounds were before this one, `iterations` are done when it ends.
 
 use super::LOOPS;
-use super::dense::{Dense, LONGEST, MOST, Progress, SLOT_STEP, Shape};
+use super::dense::{Dense, LONGEST, MOST, Progress, SLOT_STEP};
+use super::dense_shape::Shape;
 use super::group::DEVICE_ROWS;
 use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use super::packs::{real, real_mut};
 use super::steps::{gives_way, requests, row_request, speed_of_cap};
-use super::thin::{Thin, is_thin};
+use super::thin::{Thin, is_thin, problem_reals};
 use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::NONE;
@@ -159,7 +160,7 @@ impl<T: Scalar> Problem<'_, T> {
     /// Packs of its workspace.
     fn packs(&self, cons: &[T]) -> usize {
         let shape = self.shape();
-        (if self.is_thin(cons) { shape.thin_reals(self.velocities().len()) } else { shape.reals() }) / LANES
+        (if self.is_thin(cons) { problem_reals(self.velocities().len(), shape) } else { shape.reals() }) / LANES
     }
 
     fn shape(&self) -> Shape {

@@ -2,6 +2,7 @@
 pub mod convex;
 pub mod dense;
 mod dense_rounds;
+pub mod dense_shape;
 mod dense_step;
 mod eliminate;
 pub mod frame;

@@ -15,7 +15,7 @@
 
 use bytemuck::cast_slice_mut;
 
-use super::dense::Shape;
+use super::dense_shape::Shape;
 use super::packs::{real, real_mut, take, total};
 use crate::{LANES, Real, Scalar};
 
@@ -74,6 +74,12 @@ pub fn is_thin(n_v: usize, rows: usize) -> bool {
 /// Degrees of freedom by which J is kept in columns.
 fn columns(n_v: usize) -> usize {
     if n_v <= COLUMNS { n_v } else { 0 }
+}
+
+/// Reals of a problem's memory without G, of a lane of so many degrees of freedom.
+#[must_use]
+pub fn problem_reals(n_v: usize, shape: Shape) -> usize {
+    shape.vectors() + reals(n_v, shape)
 }
 
 /// Reals of the memory of [`Thin`] for a problem of such a size.

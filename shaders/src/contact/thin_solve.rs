@@ -91,7 +91,7 @@ fn clear<T: Scalar>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::dense::Shape;
+    use super::super::dense_shape::Shape;
     use super::super::thin::reals;
     use super::*;
     use crate::F64x8;

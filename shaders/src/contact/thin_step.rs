@@ -1,6 +1,7 @@
 //! Newton's step and sweeps of a [`Dense`] problem by degrees of freedom, see [`super::thin`].
 
-use super::dense::{Dense, Shape};
+use super::dense::Dense;
+use super::dense_shape::Shape;
 use super::eliminate::Live;
 use super::packs::{real, real_mut};
 use super::thin::{PER_SLOT, Thin};
@@ -173,8 +174,10 @@ fn row_block<T: Scalar>(thin: &Thin<'_, T>, shape: Shape, i: usize) -> (T, T) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dense::{Progress, SLOT_STEP, Shape};
+    use super::super::dense::{Progress, SLOT_STEP};
+    use super::super::dense_shape::Shape;
     use super::super::local::invert;
+    use super::super::thin::problem_reals;
     use super::*;
     use crate::F64x8;
 
@@ -249,7 +252,7 @@ mod tests {
     fn same_steps(n_v: usize) {
         let shape = Shape::new(SLOTS, ROWS);
         let zeros = |reals: usize| vec![F64x8::lit(0.0); reals / LANES];
-        let (mut a, mut b) = (zeros(shape.reals()), zeros(shape.thin_reals(n_v)));
+        let (mut a, mut b) = (zeros(shape.reals()), zeros(problem_reals(n_v, shape)));
         let mut whole = Dense::<f64>::new(shape, &mut a);
         let mut thin = Dense::<f64>::thin(shape, n_v, &mut b);
         set(&mut whole, n_v);

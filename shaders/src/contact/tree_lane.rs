@@ -1,7 +1,8 @@
 //! The problem of one lane of a tile, gathered ([`super::dense`]), solved and put back: the part of [`super::tree_pgs`] that mirrors
 //! do lane by lane.
 
-use super::dense::{Dense, LONGEST, MOST, Outcome, SLOT_STEP, Shape};
+use super::dense::{Dense, LONGEST, MOST, Outcome, SLOT_STEP};
+use super::dense_shape::Shape;
 use super::packs::{real, real_mut, total};
 use super::steps::{gives_way, requests, row_request, speed_of_cap};
 use super::thin::{Thin, is_thin};

@@ -22,8 +22,10 @@
 
 use bytemuck::cast_slice_mut;
 
-use super::dense::{Outcome, Shape};
+use super::dense::Outcome;
+use super::dense_shape::Shape;
 use super::local::{ABSURD, FLINGS, is_costly, is_sensible, is_sensible_row, residual, solve};
+use super::thin::problem_reals;
 use super::tree_lane::Found;
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_head, row_velocity, slot, tile_slots, trace};
@@ -44,7 +46,7 @@ pub fn work_packs(dims: &LaneDims, n_slot: usize) -> usize {
     let shape = Shape::new(n_slot, dims.n_row as usize);
     let n_v = dims.n_v as usize;
     let written_out = n_v.div_ceil(LANES) + n_v * shape.groups() + shape.reals() / LANES;
-    let lane = written_out.max(shape.thin_reals(n_v) / LANES);
+    let lane = written_out.max(problem_reals(n_v, shape) / LANES);
     n_v + 3 * n_slot + dims.n_row as usize + lane
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::Kernel;
-use manyworlds_shaders::contact::dense::Shape;
+use manyworlds_shaders::contact::dense_shape::Shape;
 use manyworlds_shaders::contact::tree_acting;
 use manyworlds_shaders::contact::tree_layout::{
     LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals,

@@ -1,6 +1,6 @@
 //! Pairs whose contacts have closed forms. Points lie midway between the surfaces, normals point from `a` to `b`.
 
-use super::place::Placed;
+use super::placed::Placed;
 use super::{Sink, Vector};
 
 /// Vectors shorter than this (squared) have no direction.

@@ -1,7 +1,7 @@
 //! Which of many points hold a pair best.
 
 use super::Vector;
-use super::clip::Rounding;
+use super::rounding::Rounding;
 
 /// Points a pair keeps; four hold a face as well as more would, and each is three rows in the solver.
 const KEPT: usize = 4;

@@ -4,7 +4,7 @@ use wide::f64x4;
 
 use super::Vector;
 use super::core_shape::Core;
-use super::place::{Placed, Places};
+use super::placed::{Placed, Places};
 use super::vectors::Vectors;
 
 /// Whether a face of one of the boxes that hold two cores parts the cores by more than a distance.

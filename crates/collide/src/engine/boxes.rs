@@ -4,7 +4,7 @@
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
 use super::facing::facing;
-use super::place::Placed;
+use super::placed::Placed;
 use super::{Sink, Vector};
 
 /// An edge axis must part the boxes by this much more (relative to their size) than the best face axis does: faces

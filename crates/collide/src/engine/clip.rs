@@ -2,6 +2,7 @@
 
 use super::best::{Room, best_first};
 use super::feature::{CORNERS, Feature};
+use super::rounding::Rounding;
 use super::{Matrix, Sink, Vector};
 
 /// The overlap of two features has at most the corners of both.
@@ -36,22 +37,6 @@ pub(super) struct Points {
     /// Of the poses: what differs by no more is the same.
     pub(super) rounding: Rounding,
     room: Room,
-}
-
-/// How well poses are known.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rounding {
-    /// Relative.
-    pub(super) relative: f64,
-    /// Largest coordinate of the origins of the two frames at hand, m.
-    pub(super) origin: f64,
-}
-
-impl Rounding {
-    /// How far apart points are taken to be the same, m; they are within `size` of the origin of their frame.
-    pub(super) fn blur(self, size: f64) -> f64 {
-        64.0 * self.relative * size.max(self.origin)
-    }
 }
 
 impl Default for Points {

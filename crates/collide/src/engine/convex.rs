@@ -7,7 +7,7 @@ use super::couple::{APART, Couple, PARTED, Parted, Quick, SHALLOW};
 use super::expand::Polytope;
 use super::facing::{Nearest, facing_points};
 use super::hints::{Found, Hint};
-use super::place::Placed;
+use super::placed::Placed;
 use super::polyhedron::Polyhedron;
 use super::{Sink, Vector};
 use parry3d_f64::math::Pose;

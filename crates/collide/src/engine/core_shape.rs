@@ -4,7 +4,7 @@
 #[cfg(doc)]
 use super::extremes::TIE;
 use super::feature::{ALONE, CORNERS, Feature, Flat};
-use super::place::Placed;
+use super::placed::Placed;
 use super::polyhedron::{AXES, Polyhedron};
 use super::{Kind, Vector, rim};
 

@@ -2,14 +2,15 @@
 //! exact.
 
 use super::Vector;
-use super::clip::{Points, Rounding};
+use super::clip::Points;
 use super::core_shape::Core;
 use super::expand::{Corner, Polytope, Way};
 use super::facet::{Facets, Parting, Settled, snap, snap_as_flat};
 use super::facing::{Nearest, facing_points};
 use super::kept::Kept;
-use super::place::Placed;
+use super::placed::Placed;
 use super::polish::{Normal, Scaled, polish};
+use super::rounding::Rounding;
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
 use parry3d_f64::shape::SupportMap;

@@ -4,7 +4,7 @@ use super::Vector;
 use super::clip::Points;
 use super::core_shape::Core;
 use super::feature::Feature;
-use super::place::Placed;
+use super::placed::Placed;
 
 /// The nearest points of two cores, or those deepest in each other.
 pub(super) struct Nearest {

@@ -5,8 +5,9 @@
 
 use wide::f64x4;
 
-use super::broad::Pair;
-use super::place::{Geom, Places};
+use super::pair::Pair;
+use super::place::Geom;
+use super::placed::Places;
 use super::vectors::Vectors;
 use super::{Kind, Vector};
 

@@ -1,10 +1,10 @@
 //! From a pair of kinds to the function that knows their contacts.
 
-use super::broad::Pair;
 use super::convex::Workspace;
 use super::core_shape::Core;
 use super::hints::{Found, Hint};
-use super::place::Placed;
+use super::pair::Pair;
+use super::placed::Placed;
 use super::sdf::{self, Candidates};
 use super::{Engine, Kind, Sink, analytic, boxes, convex, terrain};
 

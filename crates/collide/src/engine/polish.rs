@@ -15,7 +15,7 @@
 
 use super::Vector;
 use super::core_shape::Core;
-use super::place::Placed;
+use super::placed::Placed;
 
 /// Most steps; Newton's method takes two to four.
 const STEPS: usize = 16;

@@ -39,7 +39,7 @@ pub(super) struct Polyhedron {
 
 impl Polyhedron {
     pub(super) fn new(hull: &Hull) -> Self {
-        let convert = |v: &manyworlds_model::Vec3| super::place::vector(v);
+        let convert = |v: &manyworlds_model::Vec3| super::placed::vector(v);
         let vertices: Vec<Vector> = hull.vertices.iter().map(convert).collect();
         let radius = vertices.iter().fold(0.0, |r: f64, v| r.max(v.length()));
         let bounds = vertices.iter().fold(Vector::ZERO, |most, v| most.max(v.abs()));

@@ -7,7 +7,7 @@
 
 use manyworlds_model::{Block, DistanceFunction, Sdf, Vec3};
 
-use super::place::{Placed, vector};
+use super::placed::{Placed, vector};
 use super::{Kind, Sink, Vector};
 
 /// How much farther than its value a function's zero may be: see [`DistanceFunction`].

@@ -1,9 +1,9 @@
 //! Where contact functions put their points.
 
 use super::best::{Room, best_first};
-use super::broad::Pair;
-use super::clip::Rounding;
+use super::pair::Pair;
 use super::place::Geom;
+use super::rounding::Rounding;
 use super::{Contact, Overrides, Vector};
 use crate::pairs::FrictionSource;
 

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use manyworlds_model::{Contacting, Model};
 
 use super::bounds;
-use super::broad::Reach;
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
 use super::facing::Nearest;
 use super::grid::{Ball, Grid};
-use super::place::{Geom, Placed};
+use super::pair::Reach;
+use super::place::Geom;
+use super::placed::Placed;
 use super::sdf;
 use super::terrain;
 use super::triangle_box;

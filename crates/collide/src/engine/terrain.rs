@@ -8,7 +8,7 @@ use manyworlds_model::HeightField;
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
 use super::facing::{Nearest, facing_points};
-use super::place::Placed;
+use super::placed::Placed;
 use super::{Sink, Vector};
 
 /// Normals that stray beyond an edge's by this much (tangent of the angle) still count.

@@ -6,7 +6,7 @@
 
 use super::couple::Parted;
 use super::facing::Nearest;
-use super::place::Placed;
+use super::placed::Placed;
 use super::{Matrix, Vector};
 
 /// Of the box's size, by how much one direction must be better than the one before: what differs by rounding is the same, and a face

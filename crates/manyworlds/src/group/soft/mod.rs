@@ -4,6 +4,7 @@ mod contacts;
 mod kernels;
 mod momentum;
 mod read;
+mod room;
 pub(super) mod start;
 pub(super) mod step;
 mod touches;

@@ -14,8 +14,8 @@ use nalgebra::UnitQuaternion;
 
 use super::super::carried::{Carried, CarriedChanges, CarrierTree, NodeBlocks, Ridden};
 use super::momentum::MomentumMatrix;
+use super::room::TouchRoom;
 use super::start::ByStart;
-use super::touches::TouchRoom;
 use crate::Error;
 use crate::host::SoftShape;
 

@@ -12,7 +12,6 @@ use manyworlds_shaders::index::{tile_at, tile_len};
 use manyworlds_shaders::soft::slide::beside_reals;
 use manyworlds_shaders::soft::touch::{given, given_stride, parts, word_stride};
 use manyworlds_shaders::{LANES, Scalar};
-use manyworlds_soft::SoftLayout;
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
@@ -21,32 +20,6 @@ use super::super::shared::Shared;
 use super::contacts::{along, normal_bias};
 use crate::Error;
 use crate::host::{Carrier, Packed, SoftShape};
-
-/// Contacts that may slide at most, each of which costs a solve.
-const SLIDING: u32 = 24;
-/// Nodes that a contact may have where vertices of the surface are nodes, and where they move with those of a cage.
-const TERMS: [u32; 2] = [3, 8];
-/// Rounds of loops that a contact of these costs an invocation.
-const ROUNDS: [u64; 2] = [250, 750];
-
-/// What kernels of a body have room for.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::group) struct TouchRoom {
-    /// Nodes of a contact.
-    pub(super) n_term: u32,
-    /// Contacts of a world that slide.
-    pub(super) n_slide: u32,
-    /// Contacts of a world.
-    most: u64,
-}
-
-impl TouchRoom {
-    /// Of a body, where an invocation may take so many rounds of loops.
-    pub(super) fn new(layout: &SoftLayout, caged: bool, rounds: u64) -> Self {
-        let kind = usize::from(caged);
-        Self { n_term: TERMS[kind], n_slide: layout.slides(rounds, SLIDING), most: rounds / ROUNDS[kind] }
-    }
-}
 
 /// Contacts of a soft body of all worlds of a chunk, as far as it needs to find them again.
 #[derive(Debug, Clone, Default)]
