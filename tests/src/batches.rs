@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use manyworlds::model::from_mjcf_str;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State};
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State, Summary};
 
 use crate::parity::device;
 
@@ -70,6 +70,42 @@ pub fn run(batch: &mut Batch, steps: usize) {
 #[must_use]
 pub fn state(batch: &mut Batch, world: usize) -> State {
     batch.state(world).expect("a state")
+}
+
+/// How the last step of every world went.
+///
+/// # Panics
+/// If the batch failed.
+#[must_use]
+pub fn summaries(batch: &mut Batch) -> Vec<Summary> {
+    let mut all = Vec::new();
+    batch.summaries(&mut all).expect("summaries");
+    all
+}
+
+/// The same of the first world.
+///
+/// # Panics
+/// If the batch failed.
+#[must_use]
+pub fn summary(batch: &mut Batch) -> Summary {
+    summaries(batch)[0]
+}
+
+/// The largest magnitude; a NaN counts as the largest of all.
+#[must_use]
+pub fn largest(numbers: &[f64]) -> f64 {
+    numbers.iter().map(|x| x.abs()).fold(0.0, |most, x| if x <= most { most } else { x })
+}
+
+/// The largest difference between entries.
+///
+/// # Panics
+/// If there are not as many of both.
+#[must_use]
+pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    largest(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
 }
 
 /// Bits of position and velocity.

@@ -8,7 +8,7 @@ use manyworlds_model::{
     Order, Pose, Shape, SoftBody, Tetrahedra, Transmission, Vec3,
 };
 
-use crate::batches::{G, batch, run, state, tight};
+use crate::batches::{G, batch, run, state, summary, tight};
 
 /// Young's modulus of a block, Pa.
 pub const YOUNG: f64 = 5e4;
@@ -262,6 +262,26 @@ pub fn pressed(model: &Model, options: &BatchOptions, mode: Mode, least: usize) 
         let certificate = &jacobian.certificate;
         (acting >= least && certificate.valid() && certificate.margin > 1e-3).then_some(before)
     })
+}
+
+/// Checks that a block 0.04 m wide, a model's last soft body, comes to rest within 1 s on what it falls on, which carries it.
+///
+/// # Panics
+/// If it does not; if a call fails.
+pub fn comes_to_rest(what: &str, model: &Model) {
+    let mut made = batch(model, 1, &BatchOptions { tolerance: 1e-9, ..tight() });
+    let h = model.options.timestep;
+    run(&mut made, (1.0 / h).round() as usize);
+    let own = summary(&mut made);
+    assert!(own.status & status::CONVERGED != 0 && own.contacts > 0, "{what}: {} {own:?}", own.status_name());
+    assert!(own.penetration < 1e-5, "{what}: {}", own.penetration);
+    let mut impulses = Vec::new();
+    made.contact_impulses(&mut impulses).expect("impulses");
+    // The last soft body is always the second of two that touch.
+    let last = model.bodies.len() + model.soft.len() - 1;
+    let carried: f64 = impulses.iter().filter(|c| c.bodies[1] == last).map(|c| c.impulse[2]).sum();
+    let weight = DENSITY * 0.04_f64.powi(3) * G * h;
+    assert!((carried / weight - 1.0).abs() < 0.02, "{what}: carries {} of its weight", carried / weight);
 }
 
 /// Checks that a soft body without damping that falls on the ground never gains energy in so many steps, though it is pressed

@@ -2,8 +2,8 @@
 //! finite.
 
 use manyworlds::contact::{ContactModel, SOLVERS};
-use manyworlds::{Batch, BatchOptions, Integrator, Model, Summary};
-use manyworlds_tests::batches::{batch, mjcf, run, state, tight};
+use manyworlds::{Batch, BatchOptions, Integrator, Model};
+use manyworlds_tests::batches::{batch, mjcf, run, state, summary, tight};
 
 /// Two boxes and a ball on each other, a little into each other, shoved; `<custom>` says what their surfaces are.
 fn pile(h: f64, custom: &str) -> Model {
@@ -26,12 +26,6 @@ fn shoved(model: &Model, options: &BatchOptions) -> Batch {
     start.v[6] = 1.0;
     batch.reset(&[(0, start)]).expect("a reset");
     batch
-}
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("summaries");
-    all[0]
 }
 
 fn numeric(name: &str, value: f64) -> String {

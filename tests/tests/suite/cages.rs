@@ -3,27 +3,17 @@
 use std::path::Path;
 
 use manyworlds::gradcheck::Checker;
-use manyworlds::{Batch, BatchOptions, Mode, ModelBuilder, Parameter, State, Summary, status};
+use manyworlds::{Batch, BatchOptions, Mode, ModelBuilder, Parameter, State, status};
 use manyworlds_model::{Contacting, Geom, ImportOptions, Model, Order, Pose, Shape, SoftBody, Vec3, load};
-use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
-use manyworlds_tests::soft::{DENSITY, add_box, block, caged, cylinder, energy_never_grows, ground, pressed, pressing};
+use manyworlds_tests::batches::{G, batch, bits, executors, largest, run, state, summary, tight};
+use manyworlds_tests::soft::{
+    add_box, block, caged, comes_to_rest, cylinder, energy_never_grows, ground, pressed, pressing,
+};
 
 use super::carried::wave;
 
-const G: f64 = 9.81;
-
 /// Central differences are as far off: shorter steps show the solver's tolerance, longer ones how what slides bends.
 const DIFFERENCES: f64 = 2e-6;
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("certificates");
-    all[0]
-}
-
-fn fastest(v: &[f64]) -> f64 {
-    v.iter().fold(0.0, |most, v| v.abs().max(most))
-}
 
 /// Cages about a cylinder 0.1 m wide and high that stands on the ground: of one cell and of several.
 fn cylinders(height: f64) -> [(&'static str, SoftBody); 3] {
@@ -71,7 +61,7 @@ fn what_rests_on_a_cage_is_carried() {
                 assert!(own.status & status::CONVERGED != 0, "{what} {boxed} {name}: {} {own:?}", own.status_name());
                 assert!(own.penetration < 1e-6 && own.contacts >= 25, "{what} {boxed} {name}: {own:?}");
                 let v = state(&mut made, 0).v;
-                assert!(fastest(&v) < 5e-3, "{what} {boxed} {name}: {}", fastest(&v));
+                assert!(largest(&v) < 5e-3, "{what} {boxed} {name}: {}", largest(&v));
                 let carried = upward(&mut made, &model);
                 let all = weight + if boxed { 0.2 * G * 0.002 } else { 0.0 };
                 assert!((carried / all - 1.0).abs() < 1e-3, "{what} {boxed} {name}: {carried} of {all}");
@@ -245,17 +235,7 @@ fn cages_lie_on_shapes_and_on_each_other() {
         soft.material.damping = 0.02;
         builder.soft_body(soft);
         let model = builder.build().expect("a model");
-        let mut made = batch(&model, 1, &BatchOptions { tolerance: 1e-9, ..tight() });
-        run(&mut made, 500);
-        let own = summary(&mut made);
-        assert!(own.status & status::CONVERGED != 0 && own.contacts > 0, "{name}: {} {own:?}", own.status_name());
-        assert!(own.penetration < 1e-5, "{name}: {}", own.penetration);
-        let mut impulses = Vec::new();
-        made.contact_impulses(&mut impulses).expect("impulses");
-        let last = model.bodies.len() + model.soft.len() - 1;
-        let carried: f64 = impulses.iter().filter(|c| c.bodies[1] == last).map(|c| c.impulse[2]).sum();
-        let weight = DENSITY * 0.04_f64.powi(3) * G * 0.002;
-        assert!((carried / weight - 1.0).abs() < 0.02, "{name}: carries {} of its weight", carried / weight);
+        comes_to_rest(name, &model);
     }
 }
 

@@ -11,12 +11,12 @@ use manyworlds_shaders::contact::{tree_assemble, tree_certify, tree_jacobian, tr
 use manyworlds_shaders::dynamics::names::part;
 use manyworlds_shaders::dynamics::tree::{NONE, Params};
 use manyworlds_shaders::{F64x8, LANES, Real};
+use manyworlds_tests::batches::G;
 use manyworlds_tests::dynamics::TreeTile;
 
 /// Time step of the models, s.
 const H: f64 = 0.002;
 /// Standard gravity of the models, m/s^2.
-const G: f64 = 9.81;
 /// What the solver is asked for, in velocity, with room for the masses below 1.
 const NEAR: f64 = 1e-6;
 

@@ -8,7 +8,7 @@ use manyworlds::contact::{
     CanalParams, ContactProblem, Penalty, SapParams, SolveSettings, SolveStatus, quality, solve, solve_with,
 };
 use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Parameter, Precision, State, Summary, load, status};
-use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
+use manyworlds_tests::batches::{batch, bits, executors, largest_difference, mjcf, run, state, summaries, tight};
 use manyworlds_tests::corpus::recorded;
 
 /// What single problems are solved to, N s.
@@ -24,22 +24,11 @@ fn by(solver: &str, options: &BatchOptions) -> BatchOptions {
     BatchOptions { solver: solver.into(), ..options.clone() }
 }
 
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    // A NaN counts as the largest difference of all.
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |most, x| if x <= most { most } else { x })
-}
-
 /// Problems of every kind of scene whose islands a workgroup can hold.
 fn problems() -> Vec<(String, ContactProblem)> {
     let scenes = ["free-box", "sliding-box", "arm7", "hopper", "half-cheetah", "quadruped", "heavy-stack", "humanoid"];
     let all = recorded(&scenes);
     assert!(all.len() > 100, "{}", all.len());
-    all
-}
-
-fn summaries(batch: &mut Batch) -> Vec<Summary> {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("summaries");
     all
 }
 

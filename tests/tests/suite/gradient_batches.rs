@@ -5,7 +5,7 @@ use manyworlds::{
     Batch, BatchOptions, Certificate, DerivativesBy, Error, Executor, GradientRules, ImportOptions, InputSlices,
     Inputs, InputsMut, JacobiansMut, Model, OutputSlices, Outputs, OutputsMut, Precision, State, random,
 };
-use manyworlds_tests::batches::mjcf;
+use manyworlds_tests::batches::{largest, largest_difference, mjcf};
 
 fn precise() -> BatchOptions {
     BatchOptions {
@@ -23,15 +23,6 @@ fn load(scene: &str) -> Model {
 
 fn noise(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|i| random::symmetric(seed, 0, 0, i as u64)).collect()
-}
-
-fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m: f64, x| m.max(x.abs()))
-}
-
-fn worst(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).abs() <= m { m } else { (a - b).abs() })
 }
 
 /// Takes steps with random controls and keeps the last.
@@ -82,9 +73,9 @@ fn worlds_at_once_are_worlds_one_by_one() {
         ];
         for (found, expected) in blocks {
             assert!(
-                worst(found, expected) <= 1e-11 * largest(expected),
+                largest_difference(found, expected) <= 1e-11 * largest(expected),
                 "world {world}: {:.1e}",
-                worst(found, expected)
+                largest_difference(found, expected)
             );
         }
         same(certificate, &one.certificate, 1e-12, &format!("world {world}"));
@@ -110,9 +101,9 @@ fn worlds_at_once_are_worlds_one_by_one() {
         ];
         for (found, expected) in parts {
             assert!(
-                worst(found, expected) <= 1e-11 * largest(expected),
+                largest_difference(found, expected) <= 1e-11 * largest(expected),
                 "world {world}: {:.1e}",
-                worst(found, expected)
+                largest_difference(found, expected)
             );
         }
         same(certificate, &expected, 1e-12, &format!("world {world}"));
@@ -204,7 +195,7 @@ fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&
             same(&certificates[world], &one.certificate, rounding, &format!("{scene}, world {world}"));
             carrying += one.certificate.size;
             for (block, (found, expected)) in found.iter().zip(expected).enumerate() {
-                let error = worst(&found[world * expected.len()..][..expected.len()], expected);
+                let error = largest_difference(&found[world * expected.len()..][..expected.len()], expected);
                 let of = largest(expected);
                 assert!(error <= most * of, "{scene}, world {world}, block {block}: {error:.1e} of {of:.1e}");
             }
@@ -232,7 +223,7 @@ fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&
                 (&by_ctrl[controls], &one.ctrl, [&host.dq_dctrl, &host.dv_dctrl]),
             ];
             for (found, expected, blocks) in parts {
-                let (error, of) = (worst(found, expected), summed(blocks, &outputs, expected.len()));
+                let (error, of) = (largest_difference(found, expected), summed(blocks, &outputs, expected.len()));
                 assert!(error <= most * of, "{scene}, world {world}: {error:.1e} of {of:.1e}");
             }
         }
@@ -355,7 +346,7 @@ fn single_precision_knows_what_is_met_within_the_step() {
             found
         });
         for (found, expected) in found.iter().zip(&expected) {
-            assert!(worst(found, expected) <= 1e-4 * largest(expected), "{found:?} {expected:?}");
+            assert!(largest_difference(found, expected) <= 1e-4 * largest(expected), "{found:?} {expected:?}");
         }
     }
 }
@@ -371,7 +362,7 @@ fn a_product_ahead_is_that_of_the_jacobian() {
         let (found, certificate) = batch.along(0, &along).expect("a product");
         let expected = jacobian.along(&along);
         for (found, expected) in [(&found.q, &expected.q), (&found.v, &expected.v)] {
-            let error = worst(found, expected) / largest(expected);
+            let error = largest_difference(found, expected) / largest(expected);
             assert!(error < 1e-12, "{scene}: {error:.1e}");
         }
         assert_eq!(certificate, jacobian.certificate, "{scene}");
@@ -437,7 +428,7 @@ fn iterations_find_what_elimination_does() {
         let scales = [[&ahead.q, &ahead.v], [&behind.q, &behind.v]].map(|[q, v]| largest(q).max(largest(v)));
         for (which, (exact, found)) in parts.into_iter().enumerate() {
             let own = if which == 0 { largest(exact) } else { scales[usize::from(which > 1)] };
-            let error = worst(exact, found) / own;
+            let error = largest_difference(exact, found) / own;
             // 8 kg that bear 37 t: the conditioning of the system leaves either way of solving it eight
             // digits.
             let tolerance = if scene == "heavy-stack" { 1e-8 } else { 1e-9 };
@@ -511,7 +502,7 @@ fn single_precision_is_near_double() {
             }
             judged += 1;
             let scale = largest(&exact.dv_dq);
-            let error = worst(&found.dv_dq, &exact.dv_dq) / scale;
+            let error = largest_difference(&found.dv_dq, &exact.dv_dq) / scale;
             println!("{scene}, step {step}: {} unknowns, {error:.1e}", exact.certificate.size);
             assert!(error < 1e-3, "{scene}, step {step}: {error:.1e}");
         }

@@ -4,10 +4,9 @@
 use std::path::Path;
 
 use manyworlds::model::from_mjcf_str;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State, Summary, load};
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State, load};
+use manyworlds_tests::batches::{G, summary};
 use manyworlds_tests::parity::device;
-
-const G: f64 = 9.81;
 
 fn scene(name: &str) -> Model {
     load(name, &ImportOptions::default()).expect("a built-in scene loads").model
@@ -36,12 +35,6 @@ fn batch(model: &Model, worlds: usize, tolerance: f64) -> Batch {
 fn run(batch: &mut Batch, steps: usize) {
     let controls = vec![0.0; batch.n_controls()];
     (0..steps).for_each(|_| batch.step(&controls).expect("a step"));
-}
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("summaries");
-    all[0]
 }
 
 fn state(batch: &mut Batch, world: usize) -> State {

@@ -6,8 +6,8 @@ use manyworlds::contact::solve::newton_cr::ResidualProblem;
 use manyworlds::contact::{
     ContactProblem, NcpFunction, NewtonCrParams, Scaling, SolveSettings, SolveStatus, quality, solve_with,
 };
-use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load, status};
-use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
+use manyworlds::{BatchOptions, ImportOptions, Model, Precision, State, Summary, load, status};
+use manyworlds_tests::batches::{batch, bits, executors, largest_difference, run, state, summaries, tight};
 use manyworlds_tests::corpus::recorded;
 
 /// Without the finishing stage, which is another kernel.
@@ -21,17 +21,6 @@ fn scene(name: &str) -> Model {
 
 fn options(iterations: u32, tolerance: f64) -> BatchOptions {
     BatchOptions { solver: "newton-cr".into(), iterations, tolerance, ..tight() }
-}
-
-fn summaries(batch: &mut Batch) -> Vec<Summary> {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("summaries");
-    all
-}
-
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    // A NaN counts as the largest difference of all.
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |most, x| if x <= most { most } else { x })
 }
 
 fn problems() -> Vec<(String, ContactProblem)> {

@@ -5,6 +5,7 @@ use manyworlds::{
     Batch, BatchOptions, Error, Executor, ImportOptions, Inputs, Model, Outputs, Precision, RolloutGradient, State,
     random,
 };
+use manyworlds_tests::batches::{largest, largest_difference};
 
 const MEMORY: usize = 1 << 30;
 
@@ -65,18 +66,13 @@ fn run(model: &Model, worlds: usize, steps: usize, options: &BatchOptions) -> Ba
     batch
 }
 
-fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m: f64, x| m.max(x.abs()))
-}
-
 /// Largest difference over the largest entry.
 fn worst(a: &[f64], b: &[f64]) -> f64 {
     worst_over(a, b, largest(b).max(1e-300))
 }
 
 fn worst_over(a: &[f64], b: &[f64], scale: f64) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).abs() <= m { m } else { (a - b).abs() }) / scale
+    largest_difference(a, b) / scale
 }
 
 #[test]

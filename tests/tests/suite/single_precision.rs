@@ -6,6 +6,7 @@ use manyworlds::contact::{ContactProblem, quality};
 use manyworlds::{
     Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State, StepProblem, Summary, load, scenes, status,
 };
+use manyworlds_tests::batches::summary;
 use manyworlds_tests::parity::device;
 
 /// m/s
@@ -41,12 +42,6 @@ fn batch(name: &str, options: &BatchOptions) -> Batch {
 
 fn step(batch: &mut Batch) {
     batch.step::<f64>(&[]).expect("a step");
-}
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("summaries");
-    all[0]
 }
 
 /// The largest scaled defect of a law at a velocity, m/s: from its formulas alone.

@@ -2,28 +2,15 @@
 
 use manyworlds::gradcheck::Checker;
 use manyworlds::{
-    Batch, BatchOptions, GeomParameter, ModelBuilder, ModelParameter, Outputs, Parameter, Precision, State, Summary,
-    status,
+    Batch, BatchOptions, GeomParameter, ModelBuilder, ModelParameter, Outputs, Parameter, Precision, State, status,
 };
 use manyworlds_model::{
     Actuator, Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Transmission, Vec3,
 };
-use manyworlds_tests::batches::{batch, bits, executors, run, state, stepped, tight};
+use manyworlds_tests::batches::{G, batch, bits, executors, largest, run, state, stepped, summary, tight};
 use manyworlds_tests::soft::{
-    DENSITY, YOUNG, add_box, block, energy_never_grows, folded, ground, on_the_ground, pinched,
+    DENSITY, YOUNG, add_box, block, comes_to_rest, energy_never_grows, folded, ground, on_the_ground, pinched,
 };
-
-const G: f64 = 9.81;
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("certificates");
-    all[0]
-}
-
-fn fastest(v: &[f64]) -> f64 {
-    v.iter().fold(0.0, |most, v| v.abs().max(most))
-}
 
 /// Sum of the impulses on soft bodies, and on the bodies of others, in world axes, N s; the ground's do not count.
 fn impulses(batch: &mut Batch, bodies: usize) -> [Vec3; 2] {
@@ -51,7 +38,7 @@ fn what_rests_on_a_soft_body_is_carried() {
         assert_eq!(own.status & !status::CONVERGED, 0, "{name}: {}", own.status_name());
         assert!(own.residual <= 1e-11 && own.contacts > 30 && own.penetration < 1e-6, "{name}: {own:?}");
         let v = state(&mut made, 0).v;
-        assert!(fastest(&v) < 0.02, "{name}: {}", fastest(&v));
+        assert!(largest(&v) < 0.02, "{name}: {}", largest(&v));
         let [soft, rigid] = impulses(&mut made, model.bodies.len());
         // What still moves of the box has momentum of its own.
         assert!(
@@ -117,18 +104,7 @@ fn soft_bodies_lie_on_every_shape() {
         soft.material.damping = 0.02;
         builder.soft_body(soft);
         let model = builder.build().expect("a model");
-        let mut made = batch(&model, 1, &BatchOptions { tolerance: 1e-9, ..tight() });
-        run(&mut made, 500);
-        let own = summary(&mut made);
-        assert!(own.status & status::CONVERGED != 0 && own.contacts > 0, "{name}: {} {own:?}", own.status_name());
-        assert!(own.penetration < 1e-5, "{name}: {}", own.penetration);
-        let mut impulses = Vec::new();
-        made.contact_impulses(&mut impulses).expect("impulses");
-        // The last soft body is always the second of two that touch.
-        let last = model.bodies.len() + model.soft.len() - 1;
-        let carried: f64 = impulses.iter().filter(|c| c.bodies[1] == last).map(|c| c.impulse[2]).sum();
-        let weight = DENSITY * 0.04_f64.powi(3) * G * 0.002;
-        assert!((carried / weight - 1.0).abs() < 0.02, "{name}: carries {} of its weight", carried / weight);
+        comes_to_rest(name, &model);
     }
 }
 
@@ -203,7 +179,7 @@ fn a_large_body_moves_as_by_a_factor() {
         });
         let apart = ends[0].iter().zip(&ends[1]).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
         // A residual is an impulse; nodes weigh down to 0.03 g.
-        assert!(apart < 1e-5 && fastest(&ends[0]) > 1e-3, "{angle}: {apart} of {}", fastest(&ends[0]));
+        assert!(apart < 1e-5 && largest(&ends[0]) > 1e-3, "{angle}: {apart} of {}", largest(&ends[0]));
     }
 }
 
@@ -229,7 +205,7 @@ fn a_soft_block_sticks_on_an_incline_below_the_angle_of_friction() {
         let last = state(&mut made, 0);
         let moved =
             last.q.iter().zip(&first.q).step_by(3).map(|(a, b)| a - b).sum::<f64>() / (first.q.len() / 3) as f64;
-        assert_eq!(moved.abs() < 1e-9, sticks, "{part} of the angle: {moved} m in 1 s, {}", fastest(&last.v));
+        assert_eq!(moved.abs() < 1e-9, sticks, "{part} of the angle: {moved} m in 1 s, {}", largest(&last.v));
     }
 }
 
@@ -352,7 +328,7 @@ fn derivatives_by_parameters_are_those_of_differences() {
         let [ahead, behind] =
             [by, -by].map(|by| state(&mut stepped(&model, &from, &|made| set(made, value + by)), 0).v);
         let differences: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
-        let (size, off) = (fastest(&differences), column.v.iter().zip(&differences).map(|(a, b)| (a - b).abs()));
+        let (size, off) = (largest(&differences), column.v.iter().zip(&differences).map(|(a, b)| (a - b).abs()));
         let off = off.fold(0.0, f64::max);
         assert!(size > 0.0 && off < 1e-5 * size, "{parameter:?}: {off} of {size}");
     }
@@ -442,14 +418,14 @@ fn a_region_is_pressed_by_its_control() {
         let ours = state(&mut stepped(controls, &|_| ()), 0).q;
         let theirs = state(&mut stepped([0.0; 2], &|made| pressures(made, wanted)), 0).q;
         let off = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(fastest(&ours) > 1e-4 && off < 1e-9, "{controls:?}: {off}");
+        assert!(largest(&ours) > 1e-4 && off < 1e-9, "{controls:?}: {off}");
     }
     let mut made = stepped([2.0, 1.5], &|_| ());
     let start = state(&mut made, 0);
     let mut checker = Checker::new(&model, &tight(), 1e-5).expect("a checker");
     let found = checker.compare(&start).expect("a comparison");
     assert!(found.jacobian.certificate.problems.is_empty(), "{:?}", found.jacobian.certificate);
-    assert!(found.inputs[3] == 2 && fastest(&found.jacobian.dv_dctrl) > 1e-4, "{:?}", found.inputs);
+    assert!(found.inputs[3] == 2 && largest(&found.jacobian.dv_dctrl) > 1e-4, "{:?}", found.inputs);
     assert!(found.error() < 1e-6, "{:?}", found.blocks);
     let along = checker.compare_directions(&start, 1e-11).expect("a comparison");
     assert!(along.back < 1e-12, "{}", along.back);
@@ -482,7 +458,7 @@ fn a_folded_bar_comes_to_rest_on_itself() {
         let itself = model.bodies.len() + number;
         assert!(pinned > 0 && touching.iter().all(|contact| contact.bodies == [itself; 2]), "{touching:?}");
         let carried: f64 = touching.iter().map(|contact| contact.impulse[2]).sum();
-        (lowest, carried, fastest(&state(&mut made, 0).v), summary(&mut made).contacts)
+        (lowest, carried, largest(&state(&mut made, 0).v), summary(&mut made).contacts)
     };
     let (through, nothing, ..) = lie(false);
     assert!(through < -0.01 && nothing == 0.0, "it must sag by more than the gap: {through}");

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use manyworlds::{Batch, BatchOptions, ModelBuilder, Summary, status};
+use manyworlds::{BatchOptions, ModelBuilder, status};
 use manyworlds_model::{
     Contacting, Geom, Inertial, Joint, JointKind, Mat3, Order, Pose, Shape, SoftBody, Tetrahedra, Vec3,
 };
-use manyworlds_tests::batches::{batch, run, state, tight};
+use manyworlds_tests::batches::{batch, run, state, summary, tight};
 use manyworlds_tests::soft::{block, ground, quadratic};
 
 /// Radius of a ball, m.
@@ -87,12 +87,6 @@ fn tetrahedra(hexahedron: &[u32; 8], nodes: &[Vec3]) -> Vec<[u32; 4]> {
         }
     }
     out
-}
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("certificates");
-    all[0]
 }
 
 /// Force of a plane at a height on a ball, N, and how far it is pressed in, m: how much nearer its centre is to the plane.

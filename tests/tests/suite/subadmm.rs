@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use manyworlds::contact::solve::subadmm::{SingleProblem, Splitting};
 use manyworlds::contact::{SolveSettings, SolveStatus, SubAdmmParams, quality, solve};
 use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load};
-use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
+use manyworlds_tests::batches::{batch, bits, executors, largest_difference, mjcf, run, state, tight};
 use manyworlds_tests::corpus::recorded;
 use manyworlds_tests::wrenches::problems;
 
@@ -18,11 +18,6 @@ fn subadmm(options: &BatchOptions) -> BatchOptions {
 
 fn scene(name: &str) -> Model {
     load(name, &ImportOptions::default()).expect("a built-in scene").model
-}
-
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    // A NaN counts as the largest difference of all.
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |most, x| if x <= most { most } else { x })
 }
 
 #[test]

@@ -2,17 +2,11 @@
 
 use std::fmt::Write as _;
 
-use manyworlds::{Batch, BatchOptions, Model, Summary, status};
-use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
+use manyworlds::{Batch, BatchOptions, Model, status};
+use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, summary, tight};
 
 fn sweeps(iterations: u32, substeps: u32) -> BatchOptions {
     BatchOptions { solver: "pgs".into(), iterations, substeps, tolerance: 1e-9, ..tight() }
-}
-
-fn summary(batch: &mut Batch) -> Summary {
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("summaries");
-    all[0]
 }
 
 /// A column of cubes of 0.2 m, the uppermost of which is so many times as heavy as the others.
