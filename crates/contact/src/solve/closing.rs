@@ -45,7 +45,7 @@ pub fn finish_condensed(
         if !violated {
             most = settings.iterations;
         }
-        if solved || !violated {
+        if (solved || !violated) && v.iter().all(|x| x.is_finite()) {
             (problem.warm_start, problem.v_start) = (lambda, v);
         }
         if !relaxed.is_empty() {
