@@ -5,7 +5,7 @@ use std::path::Path;
 
 use manyworlds::model::from_mjcf_str;
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State, load};
-use manyworlds_tests::batches::{G, summary};
+use manyworlds_tests::batches::{G, bits, state, summary};
 use manyworlds_tests::parity::device;
 
 fn scene(name: &str) -> Model {
@@ -37,16 +37,8 @@ fn run(batch: &mut Batch, steps: usize) {
     (0..steps).for_each(|_| batch.step(&controls).expect("a step"));
 }
 
-fn state(batch: &mut Batch, world: usize) -> State {
-    batch.state(world).expect("a state")
-}
-
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-fn bits(state: &State) -> Vec<u64> {
-    state.q.iter().chain(&state.v).map(|x| x.to_bits()).collect()
 }
 
 #[test]

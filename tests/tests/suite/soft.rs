@@ -7,7 +7,9 @@ use manyworlds::{
 use manyworlds_model::{
     Actuator, Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Transmission, Vec3,
 };
-use manyworlds_tests::batches::{G, batch, bits, executors, largest, run, state, stepped, summary, tight};
+use manyworlds_tests::batches::{
+    G, batch, bits, executors, largest, largest_difference, run, state, stepped, summary, tight,
+};
 use manyworlds_tests::soft::{
     DENSITY, YOUNG, add_box, block, comes_to_rest, energy_never_grows, folded, ground, on_the_ground, pinched,
 };
@@ -328,8 +330,7 @@ fn derivatives_by_parameters_are_those_of_differences() {
         let [ahead, behind] =
             [by, -by].map(|by| state(&mut stepped(&model, &from, &|made| set(made, value + by)), 0).v);
         let differences: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
-        let (size, off) = (largest(&differences), column.v.iter().zip(&differences).map(|(a, b)| (a - b).abs()));
-        let off = off.fold(0.0, f64::max);
+        let (size, off) = (largest(&differences), largest_difference(&column.v, &differences));
         assert!(size > 0.0 && off < 1e-5 * size, "{parameter:?}: {off} of {size}");
     }
     let refused = ModelParameter::Tree { tree, parameter: Parameter::SurfaceFriction };
@@ -417,7 +418,7 @@ fn a_region_is_pressed_by_its_control() {
     for (controls, wanted) in [([2.0, 1.5], [800.0, 2500.0]), ([-9.0, 9.0], [1100.0, -2500.0])] {
         let ours = state(&mut stepped(controls, &|_| ()), 0).q;
         let theirs = state(&mut stepped([0.0; 2], &|made| pressures(made, wanted)), 0).q;
-        let off = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let off = largest_difference(&ours, &theirs);
         assert!(largest(&ours) > 1e-4 && off < 1e-9, "{controls:?}: {off}");
     }
     let mut made = stepped([2.0, 1.5], &|_| ());

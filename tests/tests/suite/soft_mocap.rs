@@ -2,7 +2,7 @@
 
 use manyworlds::{Batch, BatchOptions, Executor, FieldId, Mode, Model, Precision, Start, State, Which};
 use manyworlds_model::{Inertial, Joint, JointKind, Mat3, ModelBuilder, Pose, SoftBody, Vec3};
-use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state};
+use manyworlds_tests::batches::{batch, bits, executors, largest_difference, mjcf, run, state};
 use manyworlds_tests::soft::{add_box, block, ground};
 use nalgebra::{Point3, Translation3};
 
@@ -76,10 +76,6 @@ fn largest(of: impl Iterator<Item = f64>) -> f64 {
     of.fold(0.0, |most, x| most.max(x.abs()))
 }
 
-fn apart(a: &[f64], b: &[f64]) -> f64 {
-    largest(a.iter().zip(b).map(|(a, b)| a - b))
-}
-
 /// Of the free nodes of the first soft body, their masses and positions at rest.
 fn free(model: &Model) -> Vec<(f64, Vec3)> {
     let soft = &model.soft[0];
@@ -118,7 +114,7 @@ fn steady_motion_is_rest() {
                 let wanted = state(&mut rests, 0);
                 (0..3).for_each(|k| q[joint.q_start + k] -= (f64::from(step) + 1.0) * H * speed[k]);
                 (0..3).for_each(|k| v[joint.v_start + k] -= speed[k]);
-                let off = apart(&q, &wanted.q).max(apart(&v, &wanted.v));
+                let off = largest_difference(&q, &wanted.q).max(largest_difference(&v, &wanted.v));
                 assert!(off <= tolerance, "{name} {}, step {step}: {off:e}", precision.name());
                 let nodes = |made: &mut Batch| made.soft(0).expect("a report").remove(0).nodes;
                 let placed = nodes(&mut moved).into_iter().zip(nodes(&mut rests));
@@ -178,7 +174,7 @@ fn a_turning_mocap_body_is_a_heavy_wheel() {
         beside.reset(&[(0, State { q: vec![0.0; wheel.n_q], v, ..State::default() })]).expect("a state");
         run(&mut beside, 100);
         let (found, wanted) = (state(&mut turned(&model, rate, 100, &options), 0), state(&mut beside, 0));
-        let off = apart(&found.q, &wanted.q[1..]).max(apart(&found.v, &wanted.v[1..]));
+        let off = largest_difference(&found.q, &wanted.q[1..]).max(largest_difference(&found.v, &wanted.v[1..]));
         let size = largest(found.v.iter().copied());
         assert!(off < 1e-8 && size > 1e-2, "{name}: {off:e} of {size}");
     }
@@ -232,7 +228,7 @@ fn a_shaken_mocap_body_is_a_heavy_slide() {
             run(&mut beside, 1);
         }
         let (found, wanted) = (state(&mut found, 0), state(&mut beside, 0));
-        let off = apart(&found.q, &wanted.q[1..]).max(apart(&found.v, &wanted.v[1..]));
+        let off = largest_difference(&found.q, &wanted.q[1..]).max(largest_difference(&found.v, &wanted.v[1..]));
         let size = largest(found.v.iter().copied());
         assert!(off < 1e-6 * size && size > 0.1, "{name}: {off:e} of {size}");
     }
@@ -436,7 +432,7 @@ fn a_base_of_coupled_arms_is_a_mocap_body() {
         .concat()
     };
     let [with, without] = [&with, &without].map(moved);
-    assert!(apart(&with, &without) < 1e-9 && largest(with.into_iter()) > 0.1);
+    assert!(largest_difference(&with, &without) < 1e-9 && largest(with.into_iter()) > 0.1);
 }
 
 /// A pad on an arm whose base is a mocap body stands where that is moved to.
@@ -469,5 +465,5 @@ fn what_an_arm_carries_follows_its_base() {
         let State { q, v, .. } = state(made, 0);
         [q, v, nodes].concat()
     });
-    assert!(apart(&found, &wanted) < 1e-9 && largest(wanted.into_iter()) > 0.1, "{found:?}");
+    assert!(largest_difference(&found, &wanted) < 1e-9 && largest(wanted.into_iter()) > 0.1, "{found:?}");
 }

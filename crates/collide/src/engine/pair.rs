@@ -47,7 +47,7 @@ pub(super) struct Pair {
     /// Whether nothing of a world's geoms counts.
     pub(super) explicit: bool,
     /// Whether `a` is a plane.
-    pub(super) against_plane: bool,
+    against_plane: bool,
     /// Whether both are solids, with a core in a box.
     pub(super) solid: bool,
 }

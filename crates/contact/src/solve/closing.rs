@@ -23,9 +23,8 @@ pub fn finish_condensed(
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
     let (mut iterations, mut most) = (0, settings.iterations.div_ceil(FIRST));
-    // Compliant contact pushes what is open already, and so may friction by a pyramid.
-    let mut closing = (solver.model() == ContactModel::Exact).then(|| Closing::new(problem)).flatten();
-    while let Some((closing, kept)) = closing.as_mut().and_then(Closing::kept) {
+    let mut closing = Closing::new(problem, solver.model());
+    while let Some(kept) = closing.kept() {
         let mut small = problem.condensed_to(&mut kept.iter().copied(), solver.responds());
         small.arrange();
         let own = SolveSettings { iterations: most, ..*settings };
@@ -67,11 +66,12 @@ struct Closing {
 }
 
 impl Closing {
-    /// Those that pushed or are violated as a problem begins, and all that are not contacts or that nothing moves. None where that
-    /// leaves little out.
-    fn new(problem: &ContactProblem) -> Option<Self> {
-        if problem.constraints.len() <= FEW || problem.sparse.is_empty() || problem.v_start.is_empty() {
-            return None;
+    /// Those that pushed or are violated as a problem begins, and all that are not contacts or that nothing moves. All where they are
+    /// few, or where an open contact may push: one that is compliant does, and so may friction by a pyramid.
+    fn new(problem: &ContactProblem, model: ContactModel) -> Self {
+        let n = problem.constraints.len();
+        if model != ContactModel::Exact || n <= FEW || problem.sparse.is_empty() || problem.v_start.is_empty() {
+            return Self { kept: vec![true; n] };
         }
         let kept = problem.constraints.iter().map(|c| {
             let pushed = problem.warm_start[c.row..c.row + c.law.rows()].iter().any(|&x| x != 0.0);
@@ -79,13 +79,14 @@ impl Closing {
         });
         let mut own = Self { kept: kept.collect() };
         own.take_in(problem, &problem.v_start);
-        Some(own)
+        own
     }
 
-    /// With their numbers; none once they are more than half of all.
-    fn kept(&mut self) -> Option<(&mut Self, Vec<usize>)> {
-        let kept: Vec<usize> = (0..self.kept.len()).filter(|&i| self.kept[i]).collect();
-        (2 * kept.len() <= self.kept.len()).then_some((self, kept))
+    /// Their numbers; none where they are more than half of all, or there are none.
+    fn kept(&self) -> Option<Vec<usize>> {
+        let n = self.kept.len();
+        let kept: Vec<usize> = (0..n).filter(|&i| self.kept[i]).collect();
+        (n > 0 && 2 * kept.len() <= n).then_some(kept)
     }
 
     /// Adds those that a velocity violates; whether there are such.
@@ -128,8 +129,7 @@ mod tests {
         let (mut joined, mut gave_way) = (0, 0);
         for seed in 0..12 {
             let mut whole = looked_for_ahead(seed);
-            let mut closing = Closing::new(&whole).unwrap();
-            let (_, kept) = closing.kept().expect("most contacts are far away");
+            let kept = Closing::new(&whole, auto.model()).kept().expect("most contacts are far away");
             let all = solve(&whole, "auto", &settings).unwrap();
             let (outcome, relaxed) =
                 finish_condensed(auto, &mut whole.clone(), &settings, Before::Solved, &mut Workspace::default());
