@@ -11,6 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use manyworlds_model::{Contacting, Material, MaterialLaw, Order, SoftBody, Vec3};
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::soft::body::SoftDims;
+use manyworlds_shaders::soft::touch::words_of_lanes;
 use manyworlds_shaders::{Args, Buffer, Kernel, Kind, LANES, Real as _, Scalar, kernel};
 use manyworlds_soft::{SoftLayout, SoftSystem};
 use manyworlds_sparse::Factor;
@@ -74,6 +75,7 @@ struct Worlds<T: Scalar> {
     status: Buffer<T>,
     touch_words: Buffer<T>,
     touches: Buffer<T>,
+    beside: Buffer<T>,
 }
 
 impl<T: Scalar> Worlds<T> {
@@ -102,8 +104,9 @@ impl<T: Scalar> Worlds<T> {
             b: tile(dims.n_v()),
             factor: tile(9 * dims.n_fill),
             status: Buffer::Index(vec![0; WORLDS.next_multiple_of(LANES)]),
-            touch_words: Buffer::Index(vec![0; WORLDS + 1]),
+            touch_words: Buffer::Index(vec![0; words_of_lanes(WORLDS)]),
             touches: real(&[0.0]),
+            beside: tile(1),
         }
     }
 
@@ -124,12 +127,13 @@ impl<T: Scalar> Worlds<T> {
             status,
             touch_words,
             touches,
+            beside,
         } = self;
         let mut buffers: Vec<&mut Buffer<T>> = match name {
             "soft/start" => vec![topology, rest, params, state, begin, velocity, info, status],
             "soft/elements" => vec![topology, rest, params, begin, velocity, status, matrix, b],
             "soft/factor" => vec![topology, matrix, b, factor, velocity, status],
-            _ => vec![velocity, touch_words, touches, matrix, b, info, status],
+            _ => vec![velocity, touch_words, touches, matrix, b, info, beside, status],
         };
         // Nothing is little enough, so that rounds go on.
         let dims = SoftDims { round: 1, tolerance: 0.0_f32.to_bits(), ..*dims };

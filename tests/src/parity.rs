@@ -11,6 +11,7 @@ mod island;
 mod newton_cr;
 mod sensors;
 mod soft;
+mod soft_trees;
 mod subadmm;
 
 use std::sync::Arc;
@@ -74,6 +75,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(gradient::cases());
     cases.extend(island::cases());
     cases.extend(soft::cases());
+    cases.extend(soft_trees::cases());
     cases
 }
 

@@ -8,7 +8,7 @@ use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::soft::body::{SoftDims, soft_info};
 use manyworlds_shaders::soft::substitute::Plan;
-use manyworlds_shaders::soft::touch::Touches;
+use manyworlds_shaders::soft::touch::{Touches, words_of_lanes};
 use manyworlds_shaders::soft::{balance::balance, elements::elements, factor::factor, start::start};
 use manyworlds_shaders::{F32x8, F64x8, Real, Scalar};
 use manyworlds_soft::{SoftLayout, SoftParams, SoftSystem};
@@ -42,8 +42,8 @@ fn packed<R: Real>(body: &SoftBody, params: &SoftParams, state: &[f64], rounds: 
         elements(&dims, &layout.topology, &rest, &own, &begin, &velocity, &mut matrix, &mut b);
         let last = u32::from(round == rounds);
         let dims = SoftDims { round, last, tolerance: 0.0_f32.to_bits(), ..dims };
-        let mut touches = Touches::new(dims, &[0, 0], &mut []);
-        balance(&dims, 0, &velocity, &mut touches, &mut matrix, &mut b, &mut of_world, &mut status);
+        let mut touches = Touches::new(dims, &[0; words_of_lanes(1)], &mut []);
+        balance(&dims, 0, &velocity, &mut touches, &mut matrix, &mut b, &mut of_world, &mut [], &mut status);
         if round < rounds {
             factor(&plan, &matrix, &mut b, &mut filled, &mut velocity, &mut status);
         }

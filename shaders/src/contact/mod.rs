@@ -22,6 +22,7 @@ pub mod local;
 pub mod newton_cr;
 mod packs;
 mod row_law;
+pub mod side;
 pub mod steps;
 pub mod subadmm;
 pub mod thin;
@@ -39,7 +40,7 @@ pub mod tree_push;
 pub mod tree_rows;
 pub mod tree_warm;
 pub mod warm_move;
-mod workspace;
+pub(crate) mod workspace;
 
 /// Rounds through its loops that an invocation may make in a dispatch, with room to spare: a software adapter (llvmpipe)
 /// ends every loop when it has made 65535, without a word, and devices that drive a display end dispatches that take too

@@ -6,7 +6,7 @@ use crate::{F64x8, Real, Scalar};
 
 /// Calls `f` with this thread's workspace of that many packs, what it holds left from before; grown when more are asked
 /// for than ever.
-pub(super) fn with_workspace<T: Scalar, O>(packs: usize, f: impl FnOnce(&mut [T::Pack]) -> O) -> O {
+pub(crate) fn with_workspace<T: Scalar, O>(packs: usize, f: impl FnOnce(&mut [T::Pack]) -> O) -> O {
     thread_local! {
         static WORK: RefCell<Vec<F64x8>> = const { RefCell::new(Vec::new()) };
     }

@@ -4,7 +4,7 @@
 //! Where it is only looked at, a lane that is not there yet stays as it is: the same is asked again with a matrix. Most steps want one
 //! round, and what that leaves needs none.
 //!
-//! A lane goes on while rounds bring it closer, but for the first, whose way is taken whatever it leaves. It ends as
+//! A lane goes on for some rounds whatever they leave, and then while each brings it closer. It ends as
 //! converged or, flagged as at its iteration limit, as the host's: its matrix may want a line search, or positive elements, and its
 //! contacts may contradict each other.
 
@@ -17,9 +17,13 @@ use crate::real::{Mask, Real, Scalar};
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, all_settled, soft_info};
 use crate::soft::touch::{Lane, Touch, Touches, work};
+use crate::soft::trees::{Trees, beside_reals};
 
 /// A size below which an entry on the diagonal of the matrix says nothing.
 const NO_DIAGONAL: f64 = 1e-30;
+
+/// Rounds that may lead away: which contacts push and which slide is found out on the way.
+const FREE_ROUNDS: u32 = 8;
 
 /// T, and P: 00, 01, 11 of the tangents, 02 and 12 of tangents by the normal, 22.
 struct Mapped<S> {
@@ -47,25 +51,33 @@ pub fn balance<R: Real>(
     matrix: &mut [R],
     b: &mut [R],
     info: &mut [R],
+    beside: &mut [R],
     status: &mut [u32],
 ) {
-    let touched = touches.touched_of_tile(first, status);
+    let (trees, touched) = (Trees::new(dims), touches.touched_of_tile(first, status));
+    let beside: &mut [R::Scalar] = bytemuck::cast_slice_mut(beside);
     for (lane, own) in &touched {
+        trees.lack_momentum(touches.dofs_of(first + lane.own), *lane, beside);
         for index in own.clone() {
             let touch = touches.touch(index);
             if dims.round == 0 {
                 touches.work[index][work::RHO] = weigh(&touch, bytemuck::cast_slice(matrix), *lane);
             }
             touch.add_pushed(touches.found[index], *lane, bytemuck::cast_slice_mut(b));
+            touch.add_tree_pushed(touches.found[index], trees.left(), *lane, beside);
         }
     }
     let mut square = R::lit(0.0);
     for &x in &*b {
         square = x.mul_add(x, square);
     }
+    for (lane, _) in &touched {
+        let of_trees = trees.square_left(touches.dofs_of(first + lane.own), *lane, beside);
+        square.set_lane(lane.own, square.lane(lane.own) + of_trees);
+    }
     let (mut laws, mut round, mut scaled, mut count) = (R::lit(0.0), square, R::lit(0.0), R::lit(1.0));
     for (lane, own) in &touched {
-        let lack = lack(touches, own.clone(), bytemuck::cast_slice(velocity), *lane);
+        let lack = lack(touches, own.clone(), bytemuck::cast_slice(velocity), (trees, beside), *lane);
         laws.set_lane(lane.own, lack.laws.sqrt());
         scaled.set_lane(lane.own, lack.scaled);
         round.set_lane(lane.own, square.lane(lane.own) + lack.round);
@@ -81,7 +93,7 @@ pub fn balance<R: Real>(
         if dims.check == 1 && !done {
             continue;
         }
-        let falls = dims.round < 2 || closer.lane(lane);
+        let falls = dims.round < FREE_ROUNDS || closer.lane(lane);
         if done {
             *word |= status::CONVERGED;
         } else if dims.last == 1 || !falls || !sound.lane(lane) {
@@ -100,19 +112,31 @@ pub fn balance<R: Real>(
     }
     let goes_on = |lane: &Lane| dims.check == 0 && status[lane.own] & status::SETTLED == 0;
     for (lane, own) in touched.into_iter().filter(|(lane, _)| goes_on(lane)) {
+        trees.begin_stiffened(touches.dofs_of(first + lane.own), lane, beside);
         for index in own {
             let touch = touches.touch(index);
-            let sigma = touch.relative(bytemuck::cast_slice(velocity), lane);
+            let sigma = relative(&touch, bytemuck::cast_slice(velocity), (trees, beside), lane);
             let push = stiffen(dims, &touch, touches, index, sigma, bytemuck::cast_slice_mut(matrix), lane);
+            let [w00, w01, w11, _, _, w22] = [0, 1, 2, 3, 4, 5].map(|k| touches.work[index][work::SLOPE + k]);
+            let touch = touches.touch(index);
+            trees.stiffen_trees(&touch, [w00, w01, w11, w22], lane, beside);
             touch.add_pushed(push, lane, bytemuck::cast_slice_mut(b));
+            touch.add_tree_pushed(push, trees.left(), lane, beside);
         }
     }
 }
 
-/// `3 / trace(J diag(A)^-1 J^T)`
+/// `J v`, of nodes and the tree.
+#[inline(always)]
+fn relative<S: Scalar>(touch: &Touch<S>, velocity: &[S], (trees, beside): (Trees, &[S]), lane: Lane) -> [S; 3] {
+    let (soft, tree) = (touch.relative(velocity, lane), touch.tree_relative(beside, trees.velocity(), lane));
+    [0, 1, 2].map(|row| soft[row] + tree[row])
+}
+
+/// `3 / trace(J diag(A)^-1 J^T)`, of a tree A itself.
 #[inline(always)]
 fn weigh<S: Scalar>(touch: &Touch<S>, matrix: &[S], lane: Lane) -> S {
-    let mut trace = S::lit(0.0);
+    let mut trace = touch.side.mobility;
     for (i, &weight) in touch.weights.iter().enumerate() {
         let block = BLOCK * touch.places[i * (i + 1) / 2 + i] as usize;
         let mut sum = S::lit(0.0);
@@ -149,13 +173,20 @@ fn squared<S: Scalar>(t: [S; 3], impulse: [S; 3]) -> S {
 }
 
 /// Over the contacts of a lane.
-fn lack<S: Scalar>(touches: &Touches<'_, S>, own: std::ops::Range<usize>, velocity: &[S], lane: Lane) -> Lack<S> {
+fn lack<S: Scalar>(
+    touches: &Touches<'_, S>,
+    own: std::ops::Range<usize>,
+    velocity: &[S],
+    trees: (Trees, &[S]),
+    lane: Lane,
+) -> Lack<S> {
     let mut out = Lack { laws: S::lit(0.0), scaled: S::lit(0.0), round: S::lit(0.0) };
     for index in own {
         let (touch, impulse) = (touches.touch(index), touches.found[index]);
-        let sigma = touch.relative(velocity, lane);
+        let sigma = relative(&touch, velocity, trees, lane);
         out.laws += squared(mapped(&touch, S::lit(1.0), impulse, sigma).t, impulse);
-        let by_mass = squared(mapped(&touch, touch.mass, impulse, sigma).t, impulse).sqrt() / touch.mass;
+        let mass = S::lit(3.0) / (S::lit(3.0) / touch.mass + touch.side.mobility);
+        let by_mass = squared(mapped(&touch, mass, impulse, sigma).t, impulse).sqrt() / mass;
         out.scaled = out.scaled.max(by_mass);
         out.round += squared(mapped(&touch, touches.work[index][work::RHO], impulse, sigma).t, impulse);
     }
@@ -218,14 +249,16 @@ fn stiffen<S: Scalar>(
     push
 }
 
-/// Buffers: velocity, touch_words, touches, matrix, b, info, status.
+/// Buffers: velocity, touch_words, touches, matrix, b, info, beside, status.
 pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = args.dims::<Dims>();
     let tiles = args.tiles();
-    let [velocity, words, touches, matrix, b, info, status] = args.split();
+    let [velocity, words, touches, matrix, b, info, beside, status] = args.split();
     let (velocity, status) = (velocity.tile(), status.index_mut());
-    let (matrix, b, info) = (matrix.tile_mut(), b.tile_mut(), info.tile_mut());
+    let (matrix, b, info, beside) = (matrix.tile_mut(), b.tile_mut(), info.tile_mut(), beside.tile_mut());
     let mut touches = Touches::new(dims, words.index(), touches.real_mut());
+    // Of no use where no tree touches anything.
+    let n_beside = if dims.n_dof == 0 { 0 } else { beside_reals(&dims) as u32 };
     for t in 0..tiles {
         let status = nth_mut(status, t, R::N as u32);
         if all_settled(status) {
@@ -239,6 +272,7 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
             nth_mut(matrix, t, dims.n_block * BLOCK as u32),
             nth_mut(b, t, dims.n_v()),
             nth_mut(info, t, info::reals(dims.n_v() as usize) as u32),
+            nth_mut(beside, t, n_beside),
             status,
         );
     }

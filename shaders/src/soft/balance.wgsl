@@ -6,6 +6,7 @@
 #import contact/tree_layout.rs
 #import soft/body.rs
 #import soft/touch
+#import soft/trees
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> velocity: array<real>;
@@ -14,7 +15,8 @@
 @group(0) @binding(4) var<storage, read_write> matrix: array<real>;
 @group(0) @binding(5) var<storage, read_write> b: array<real>;
 @group(0) @binding(6) var<storage, read_write> info: array<real>;
-@group(0) @binding(7) var<storage, read_write> status: array<u32>;
+@group(0) @binding(7) var<storage, read_write> beside: array<real>;
+@group(0) @binding(8) var<storage, read_write> status: array<u32>;
 
 struct Mapped {
     t: vec3<real>,
@@ -36,10 +38,15 @@ fn motion_at(at: u32) -> real {
     return velocity[at];
 }
 
-// `3 / trace(J diag(A)^-1 J^T)`
+// `J v`, of nodes and the tree.
+fn speed_of(touch: u32, lane: u32) -> vec3<real> {
+    return relative(touch, tile_base(lane, 3u * dims.n_node)) + tree_relative(touch, tree_velocity_at(lane));
+}
+
+// `3 / trace(J diag(A)^-1 J^T)`, of a tree A itself.
 fn weigh(touch: u32, matrix_base: u32) -> real {
-    var trace = real(0.0);
-    let n = touch_words[word_at(touch)];
+    var trace = side_mobility(touch);
+    let n = node_count(touch);
     for (var i = 0u; i < n; i++) {
         let at = matrix_base + touch_words[places_at(touch) + i * (i + 1u) / 2u + i] * BLOCK * TILE;
         var sum = real(0.0);
@@ -84,13 +91,13 @@ fn squared(t: vec3<real>, impulse: vec3<real>) -> real {
 }
 
 // Over the contacts of a lane.
-fn lack_of(first: u32, end: u32, base: u32) -> Lack {
+fn lack_of(first: u32, end: u32, lane: u32) -> Lack {
     var out = Lack(real(0.0), real(0.0), real(0.0));
     for (var touch = first; touch < end; touch++) {
         let impulse = three_at(found_at(touch));
-        let sigma = relative(touch, base);
+        let sigma = speed_of(touch, lane);
         out.laws += squared(mapped(touch, real(1.0), impulse, sigma).t, impulse);
-        let mass = touches[given_at(touch) + GIVEN_MASS];
+        let mass = real(3.0) / (real(3.0) / touches[given_at(touch) + GIVEN_MASS] + side_mobility(touch));
         out.scaled = max(out.scaled, sqrt(squared(mapped(touch, mass, impulse, sigma).t, impulse)) / mass);
         out.round += squared(mapped(touch, touches[work_at(touch) + WORK_RHO], impulse, sigma).t, impulse);
     }
@@ -135,7 +142,7 @@ fn stiffen(touch: u32, sigma: vec3<real>, matrix_base: u32) -> vec3<real> {
     touches[work + WORK_PUSH] = push.x;
     touches[work + WORK_PUSH + 1u] = push.y;
     touches[work + WORK_PUSH + 2u] = push.z;
-    let axes = axes_of(touch);
+    let axes = axes_at(touch);
     let first = axes.x * w00 + axes.y * w01;
     let second = axes.x * w01 + axes.y * w11;
     let third = axes.z * w22;
@@ -143,7 +150,7 @@ fn stiffen(touch: u32, sigma: vec3<real>, matrix_base: u32) -> vec3<real> {
         block[row] = scale_add(third, axes.z[row], scale_add(second, axes.y[row], first * axes.x[row]));
     }
     var place = places_at(touch);
-    let n = touch_words[word_at(touch)];
+    let n = node_count(touch);
     for (var i = 0u; i < n; i++) {
         for (var j = 0u; j <= i; j++) {
             let to = matrix_base + touch_words[place] * BLOCK * TILE;
@@ -171,18 +178,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let matrix_base = tile_base(lane, dims.n_block * BLOCK);
     let first = touch_words[lane];
     let end = touch_words[lane + 1u];
+    let n_dof = dofs_of(lane);
+    lack_momentum(lane, n_dof);
     for (var touch = first; touch < end; touch++) {
         if dims.round == 0u {
             touches[work_at(touch) + WORK_RHO] = weigh(touch, matrix_base);
         }
         add_pushed(touch, three_at(found_at(touch)), base);
+        add_tree_pushed(touch, three_at(found_at(touch)), tree_left_at(lane));
     }
     var square = real(0.0);
     for (var i = 0u; i < n_v; i++) {
         let x = b[base + i * TILE];
         square = fma(x, x, square);
     }
-    let lack = lack_of(first, end, base);
+    square += square_left(lane, n_dof);
+    let lack = lack_of(first, end, lane);
     let left = sqrt(square);
     let laws = sqrt(lack.laws);
     let round = sqrt(square + lack.round);
@@ -193,7 +204,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let out = tile_base(lane, INFO_SIZE + n_v);
-    let falls = dims.round < 2u || round < info[out + SOFT_INFO_ROUND * TILE];
+    let falls = dims.round < FREE_ROUNDS || round < info[out + SOFT_INFO_ROUND * TILE];
     info[out + SOFT_INFO_MOMENTUM * TILE] = left;
     info[out + SOFT_INFO_LAWS * TILE] = laws;
     info[out + SOFT_INFO_SCALED * TILE] = lack.scaled;
@@ -207,7 +218,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         status[lane] |= STATUS_ITERATION_LIMIT;
         return;
     }
+    begin_stiffened(lane, n_dof);
     for (var touch = first; touch < end; touch++) {
-        add_pushed(touch, stiffen(touch, relative(touch, base), matrix_base), base);
+        let push = stiffen(touch, speed_of(touch, lane), matrix_base);
+        let slope = work_at(touch) + WORK_SLOPE;
+        let w = vec4<real>(touches[slope], touches[slope + 1u], touches[slope + 2u], touches[slope + 5u]);
+        stiffen_trees(touch, w, lane);
+        add_pushed(touch, push, base);
+        add_tree_pushed(touch, push, tree_left_at(lane));
     }
 }

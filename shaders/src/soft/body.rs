@@ -106,8 +106,14 @@ pub struct SoftDims {
     pub n_touch: u32,
     /// See there.
     pub n_term: u32,
-    /// Contacts of a lane that may slide: see [`super::slide`].
+    /// Columns beside the factor of a lane: `n_dof` of trees, the rest of contacts that slide; see [`super::slide`].
     pub n_slide: u32,
+    /// Contacts of all lanes that a tree takes part in, and degrees of freedom of the largest of these trees: see [`super::touch`].
+    pub n_side: u32,
+    /// See there.
+    pub side_dofs: u32,
+    /// Degrees of freedom of the trees that touch a lane's body, at most: see [`super::trees`].
+    pub n_dof: u32,
     /// Rounds that were.
     pub round: u32,
     /// 1: there is no other.

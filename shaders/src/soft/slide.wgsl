@@ -1,10 +1,11 @@
-// What contacts that slide add to a round, and what the round does to impulses. See slide.rs.
+// What stands beside the factor in a round, and what the round does to impulses. See slide.rs.
 #import math
 #import index
 #import dynamics/names.rs
 #import soft/body.rs
 #import soft/substitute
 #import soft/touch
+#import soft/trees
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> topology: array<u32>;
@@ -24,11 +25,12 @@ fn motion_at(at: u32) -> real {
 }
 
 fn small_at(i: u32, j: u32) -> u32 {
-    return small + (i * dims.n_slide + j) * TILE;
+    return small + (j * dims.n_slide + i) * TILE;
 }
 
+// Of the right-hand side, and of the solution.
 fn right_at(i: u32) -> u32 {
-    return small_at(dims.n_slide, i);
+    return small_at(i, dims.n_slide);
 }
 
 // Whether the tangential impulse of a contact follows its normal one.
@@ -37,10 +39,16 @@ fn slides(touch: u32) -> bool {
     return real(0.0) < abs(touches[slope + 3u]) || real(0.0) < abs(touches[slope + 4u]);
 }
 
-// `b += J^T (W_02, W_12, 0) share`
-fn push_across(touch: u32, share: real, base: u32) {
+// `(W_02, W_12, 0)`, times a share.
+fn across(touch: u32, share: real) -> vec3<real> {
     let slope = work_at(touch) + WORK_SLOPE;
-    add_pushed(touch, vec3<real>(share * touches[slope + 3u], share * touches[slope + 4u], real(0.0)), base);
+    return vec3<real>(share * touches[slope + 3u], share * touches[slope + 4u], real(0.0));
+}
+
+// The symmetric part of W: 00, 01, 11, 22.
+fn symmetric(touch: u32) -> vec4<real> {
+    let slope = work_at(touch) + WORK_SLOPE;
+    return vec4<real>(touches[slope], touches[slope + 1u], touches[slope + 2u], touches[slope + 5u]);
 }
 
 fn clear(base: u32) {
@@ -49,31 +57,101 @@ fn clear(base: u32) {
     }
 }
 
-// The small matrix and its right-hand side.
-fn reply(first: u32, end: u32, factor_base: u32, base: u32) {
-    var i = 0u;
-    for (var touch = first; touch < end; touch++) {
-        if slides(touch) {
-            beside[right_at(i)] = relative(touch, base).z;
-            i++;
+// A column of B, added to `b`.
+fn push_column(lane: u32, j: u32, base: u32) {
+    for (var touch = touch_words[lane]; touch < touch_words[lane + 1u]; touch++) {
+        let column = column_of(touch);
+        let n = side_count(touch);
+        if column <= j && j < column + n {
+            let push = weighed(symmetric(touch), side_column(side_at(touch), n, j - column));
+            add_pushed(touch, push, base);
         }
     }
-    var j = 0u;
-    for (var column = first; column < end; column++) {
-        if !slides(column) {
+}
+
+// `-B^T x` and `V x` for x in `b`: a column of the small matrix, or its right-hand side.
+fn read_column(lane: u32, j: u32, base: u32) {
+    let n_dof = dofs_of(lane);
+    for (var i = 0u; i < n_dof; i++) {
+        beside[small_at(i, j)] = real(0.0);
+    }
+    var row = n_dof;
+    for (var touch = touch_words[lane]; touch < touch_words[lane + 1u]; touch++) {
+        let moved = relative(touch, base);
+        add_tree_pushed(touch, -weighed(symmetric(touch), moved), small_at(0u, j));
+        if slides(touch) {
+            beside[small_at(row, j)] = moved.z;
+            row++;
+        }
+    }
+}
+
+// Adds to a column of a tree what is there without nodes: of C and V_t.
+fn add_direct(lane: u32, j: u32) {
+    let n_dof = dofs_of(lane);
+    for (var i = 0u; i < n_dof; i++) {
+        beside[small_at(i, j)] += beside[stiffened_at(lane, i, j)];
+    }
+    var row = n_dof;
+    for (var touch = touch_words[lane]; touch < touch_words[lane + 1u]; touch++) {
+        if !slides(touch) {
+            continue;
+        }
+        let column = column_of(touch);
+        let n = side_count(touch);
+        if column <= j && j < column + n {
+            beside[small_at(row, j)] -= side_column(side_at(touch), n, j - column).z;
+        }
+        row++;
+    }
+}
+
+// The small matrix and its right-hand side.
+fn fill_small(lane: u32, factor_base: u32, base: u32) {
+    let n_dof = dofs_of(lane);
+    read_column(lane, dims.n_slide, base);
+    for (var i = 0u; i < n_dof; i++) {
+        beside[right_at(i)] += beside[tree_left_at(lane) + i * TILE];
+    }
+    for (var j = 0u; j < n_dof; j++) {
+        clear(base);
+        push_column(lane, j, base);
+        solve(factor_base, base);
+        read_column(lane, j, base);
+        add_direct(lane, j);
+    }
+    var j = n_dof;
+    for (var touch = touch_words[lane]; touch < touch_words[lane + 1u]; touch++) {
+        if !slides(touch) {
             continue;
         }
         clear(base);
-        push_across(column, real(1.0), base);
+        add_pushed(touch, across(touch, real(1.0)), base);
         solve(factor_base, base);
-        i = 0u;
-        for (var touch = first; touch < end; touch++) {
-            if slides(touch) {
-                beside[small_at(i, j)] = select(real(0.0), real(1.0), i == j) + relative(touch, base).z;
-                i++;
-            }
-        }
+        read_column(lane, j, base);
+        add_tree_pushed(touch, across(touch, real(1.0)), small_at(0u, j));
+        beside[small_at(j, j)] += real(1.0);
         j++;
+    }
+}
+
+// `B y + U s`, added to `b`.
+fn push_shares(lane: u32, base: u32) {
+    var row = dofs_of(lane);
+    for (var touch = touch_words[lane]; touch < touch_words[lane + 1u]; touch++) {
+        var push = weighed(symmetric(touch), tree_relative(touch, right_at(0u)));
+        if slides(touch) {
+            push += across(touch, beside[right_at(row)]);
+            row++;
+        }
+        add_pushed(touch, push, base);
+    }
+}
+
+// Trees' velocities, with y.
+fn move_trees(lane: u32) {
+    for (var i = 0u; i < dofs_of(lane); i++) {
+        beside[tree_velocity_at(lane) + i * TILE] += beside[right_at(i)];
     }
 }
 
@@ -132,13 +210,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let n_v = 3u * dims.n_node;
     let base = tile_base(lane, n_v);
     let factor_base = tile_base(lane, dims.n_fill * BLOCK);
-    let x = tile_base(lane, n_v + dims.n_slide * (dims.n_slide + 1u));
+    let x = tile_base(lane, beside_reals());
     small = x + n_v * TILE;
-    var n = 0u;
+    var n = dofs_of(lane);
     for (var touch = first; touch < end; touch++) {
         n += select(0u, 1u, slides(touch));
     }
-    if n > dims.n_slide {
+    // Whatever trees touch in other lanes.
+    if n - dofs_of(lane) > dims.n_slide - dims.n_dof {
         status[lane] |= STATUS_ITERATION_LIMIT;
         return;
     }
@@ -146,19 +225,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var e = 0u; e < n_v; e++) {
             beside[x + e * TILE] = b[base + e * TILE];
         }
-        reply(first, end, factor_base, base);
+        fill_small(lane, factor_base, base);
         if !solve_shares(n) {
             status[lane] |= STATUS_ITERATION_LIMIT;
             return;
         }
         clear(base);
-        var j = 0u;
-        for (var touch = first; touch < end; touch++) {
-            if slides(touch) {
-                push_across(touch, beside[right_at(j)], base);
-                j++;
-            }
-        }
+        push_shares(lane, base);
+        move_trees(lane);
         solve(factor_base, base);
         for (var e = 0u; e < n_v; e++) {
             let at = base + e * TILE;
@@ -167,7 +241,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     for (var touch = first; touch < end; touch++) {
-        let moved = relative(touch, base);
+        let moved = relative(touch, base) + tree_relative(touch, right_at(0u));
         let slope = work_at(touch) + WORK_SLOPE;
         let tangents = vec3<real>(touches[slope], touches[slope + 1u], touches[slope + 2u]);
         let push = work_at(touch) + WORK_PUSH;

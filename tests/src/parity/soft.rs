@@ -9,8 +9,8 @@ use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::soft::body::{BLOCK, SoftDims, soft};
-use manyworlds_shaders::soft::slide::beside_reals;
-use manyworlds_shaders::soft::touch::{parts, word_stride};
+use manyworlds_shaders::soft::touch::{Parts, head, side_stride, word_stride, words_of_lanes};
+use manyworlds_shaders::soft::trees::{beside_reals, trees_at};
 use manyworlds_shaders::{Kernel, kernel};
 use manyworlds_soft::{SoftLayout, SoftSystem};
 use rand::{RngExt as _, SeedableRng as _};
@@ -198,14 +198,16 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     left.sort_by(f64::total_cmp);
     dims.tolerance = (left[LANES * 3 / 4] as f32 * 1.01).to_bits();
     let touching = Touching::new(&layout, &mut dims, &mut rng);
+    let beside = touching.trees(dims, &mut rng);
     let of_round = |round: u32, last: bool, touches: &Touching, words: &Data| {
-        let dims = SoftDims { round, last: last.into(), n_touch: touches.count(), ..dims };
+        let dims = SoftDims { round, last: last.into(), ..touches.dims(dims) };
         let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
             recording.dispatch(&BALANCE, &dims, LANES as u32, ids);
         });
         let [list, touches] = touches.data();
-        let buffers = vec![velocity.clone(), list, touches, matrix.clone(), b.clone(), info.clone(), words.clone()];
-        let mut case = case(&BALANCE, buffers, &[2, 3, 4, 5, 6], ROUNDING_OF_CONTACTS, record);
+        let (info, beside) = (info.clone(), beside.clone());
+        let buffers = vec![velocity.clone(), list, touches, matrix.clone(), b.clone(), info, beside, words.clone()];
+        let mut case = case(&BALANCE, buffers, &[2, 3, 4, 5, 6, 7], ROUNDING_OF_CONTACTS, record);
         case.outputs[0].1 = ROUNDING_OF_IMPULSES;
         case
     };
@@ -213,6 +215,7 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     let ends = [(0, false), (2, false), (3, true)].map(|(round, last)| of_round(round, last, &none, &words));
     let touched = of_round(0, false, &touching, &going);
     let mut made = after(&touched);
+    let beside = made.swap_remove(6);
     let (b, matrix, touches) = (made.swap_remove(4), made.swap_remove(3), made.swap_remove(2));
     let filled = zeros(dims.n_fill * BLOCK as u32);
     let [factor, in_part] = [(going, &[2, 3, 4, 5][..]), (words.clone(), &[4, 5])].map(|(words, outputs)| {
@@ -222,51 +225,79 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     let mut made = after(&factor);
     let (words, velocity, filled, b) =
         (made.swap_remove(5), made.swap_remove(4), made.swap_remove(3), made.swap_remove(2));
-    let beside = zeros(beside_reals(n, dims.n_slide as usize) as u32);
     let [list, _] = touching.data();
     let buffers = vec![topology, filled, list, touches, b, beside, velocity, words];
-    let dims = SoftDims { n_touch: touching.count(), ..dims };
+    let dims = touching.dims(dims);
     let mut slide = case(&SLIDE, buffers, &[3, 4, 6, 7], ROUNDING_OF_SOLVES, of_body(&SLIDE, dims));
     slide.outputs[0].1 = ROUNDING_OF_IMPULSES;
     [start, elements, touched, factor, in_part, slide].into_iter().chain(ends).collect()
 }
+
+/// Degrees of freedom of the two trees that may touch a body.
+const DOFS: [usize; 2] = [3, 2];
 
 /// Contacts of some lanes, as their kernels have them.
 struct Touching {
     words: Vec<u32>,
     reals: Vec<f64>,
     count: usize,
+    sides: usize,
 }
 
 impl Touching {
     fn none(dims: &SoftDims) -> Self {
-        Self { words: vec![0; dims.lanes as usize + 1], reals: vec![0.0], count: 0 }
+        Self { words: vec![0; words_of_lanes(dims.lanes as usize)], reals: vec![0.0], count: 0, sides: 0 }
+    }
+
+    /// What kernels know with these.
+    fn dims(&self, dims: SoftDims) -> SoftDims {
+        let side_dofs = if self.sides > 0 { DOFS[0] as u32 } else { 0 };
+        SoftDims { n_touch: self.count as u32, n_side: self.sides as u32, side_dofs, ..dims }
+    }
+
+    /// How many trees touch a lane's body.
+    fn trees_of(lane: usize) -> usize {
+        if lane.is_multiple_of(4) { 0 } else { lane / 4 % 3 }
     }
 
     /// Up to three a lane, of as many nodes as an element has, some open, some that stick and some that slide: more than there is room for
-    /// in some lanes.
+    /// in some lanes. Trees take part in some.
     fn new(layout: &SoftLayout, dims: &mut SoftDims, rng: &mut ChaCha8Rng) -> Self {
-        (dims.n_term, dims.n_slide, dims.proximal) = (8, 2, 0.3_f32.to_bits());
+        dims.n_dof = DOFS.iter().sum::<usize>() as u32;
+        (dims.n_term, dims.n_slide, dims.proximal) = (8, 2 + dims.n_dof, 0.3_f32.to_bits());
         let counts: Vec<usize> = (0..LANES).map(|lane| lane % 4).collect();
         let begins = std::iter::once(0).chain(counts.iter().scan(0, |sum, n| {
             *sum += *n as u32;
             Some(*sum)
         }));
         let mut words: Vec<u32> = begins.collect();
-        let count = counts.iter().sum();
-        let (mut given, mut impulses) = (Vec::new(), Vec::new());
+        words.extend((0..LANES).map(|lane| DOFS[..Self::trees_of(lane)].iter().sum::<usize>() as u32));
+        let (mut given, mut impulses, mut all_sides) = (Vec::new(), Vec::new(), Vec::new());
         let own = &layout.topology[dims.n_node as usize..];
         let (nodes, regions) = (own[0] as usize, own[1] as usize);
         let n = nodes.min(8);
-        for _ in 0..count {
+        for (lane, touch) in counts.iter().enumerate().flat_map(|(lane, &count)| (0..count).map(move |k| (lane, k))) {
             let of_element = &own[2 + regions..];
             let begin = words.len();
-            words.push(n as u32);
+            let mut first = [0; head::SIZE];
+            first[head::NODES] = n as u32;
+            // The last has none.
+            let tree = if touch == 2 { None } else { Self::trees_of(lane).checked_sub(1).map(|most| touch.min(most)) };
+            let mut uniform = |size: f64| rng.random_range(-size..size);
+            if let Some(tree) = tree {
+                first[head::SIDE] = all_sides.len() as u32;
+                first[head::COLUMN] = DOFS[..tree].iter().sum::<usize>() as u32;
+                first[head::DOFS] = DOFS[tree] as u32;
+                let mut side = vec![2.0 + uniform(0.5)];
+                side.extend((0..6 * DOFS[tree]).map(|_| uniform(1.0)));
+                side.resize(side_stride(DOFS[0]), 0.0);
+                all_sides.push(side);
+            }
+            words.extend(first);
             words.extend(&of_element[..n]);
-            words.resize(begin + 9, 0);
+            words.resize(begin + head::SIZE + 8, 0);
             words.extend(&of_element[nodes..nodes + n * (n + 1) / 2]);
             words.resize(begin + word_stride(8), 0);
-            let mut uniform = |size: f64| rng.random_range(-size..size);
             let normal = Vec3::new(uniform(1.0), uniform(1.0), 1.0).normalize();
             let [t1, t2] = tangents(normal.into());
             given.extend(t1.into_iter().chain(t2).chain(<[f64; 3]>::from(normal)));
@@ -274,13 +305,38 @@ impl Touching {
             given.extend((0..8).map(|i| if i < n { 1.0 / n as f64 + uniform(0.1) } else { 0.0 }));
             impulses.extend([uniform(0.01), uniform(0.01), 0.02 + uniform(0.01)]);
         }
-        given.extend(impulses);
-        given.resize(parts(count, 8)[2], 0.0);
-        Self { words, reals: given, count }
+        let mut out = Self { words, reals: given, count: counts.iter().sum(), sides: all_sides.len() };
+        let parts = Parts::new(&out.dims(*dims));
+        out.reals.resize(parts.found, 0.0);
+        out.reals.extend(impulses);
+        out.reals.resize(parts.sides, 0.0);
+        out.reals.extend(all_sides.concat());
+        out
     }
 
-    fn count(&self) -> u32 {
-        self.count as u32
+    /// What stands beside the factor: inertia, free momentum and velocity of the trees.
+    fn trees(&self, dims: SoftDims, rng: &mut ChaCha8Rng) -> Data {
+        let n = dims.n_dof as usize;
+        let one = |lane: usize| {
+            let (mut matrix, mut begin) = (vec![0.0; n * n], 0);
+            for size in &DOFS[..Self::trees_of(lane)] {
+                for i in 0..*size {
+                    for j in 0..=i {
+                        let x = if i == j { 0.3 } else { 0.0 } + rng.random_range(0.0..0.05);
+                        matrix[(begin + i) * n + begin + j] = x;
+                        matrix[(begin + j) * n + begin + i] = x;
+                    }
+                }
+                begin += size;
+            }
+            let mut out = vec![0.0; trees_at(dims.n_v() as usize, dims.n_slide as usize)];
+            out.extend(matrix);
+            out.resize(out.len() + n * n, 0.0);
+            out.extend((0..2 * n).map(|i| if i % n < begin { rng.random_range(-0.2..0.2) } else { 0.0 }));
+            out.resize(beside_reals(&dims), 0.0);
+            out
+        };
+        Data::Lanes((0..LANES).map(one).collect())
     }
 
     /// Each number is compared by itself: one record.

@@ -140,7 +140,8 @@ impl<T: Scalar> Chunk<T> {
             };
             let sensing = Sensing::new(&set.layout);
             let soft = SoftKernels::new(&shared, set.trees[0], dims.lanes);
-            let acting = shared.host.has_islands() && (set.layout.steady_rows() as u32) < dims.n_row;
+            let asked = shared.host.has_islands() || !shared.soft.is_empty();
+            let acting = asked && (set.layout.steady_rows() as u32) < dims.n_row;
             let step = SetStep { buffers, dims, pgs, acting, sensing, soft, impulses: buffers.impulses() };
             sets.push(ChunkSet {
                 step,

@@ -75,7 +75,7 @@ impl SetStep {
         TreeOnly { tree: self.dims }
     }
 
-    fn params(&self) -> BufferId {
+    pub(super) fn params(&self) -> BufferId {
         if self.dims.param_lanes == 1 { self.buffers.lane_params } else { self.buffers.params }
     }
 

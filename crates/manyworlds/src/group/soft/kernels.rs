@@ -1,18 +1,24 @@
 //! Steps of soft bodies by kernels.
 
+use std::ops::Range;
+
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::param;
 use manyworlds_shaders::index::{tile_at, tile_len};
-use manyworlds_shaders::kernel::soft::{BALANCE, ELEMENTS, FACTOR, SLIDE, START};
+use manyworlds_shaders::kernel::soft::{BALANCE, ELEMENTS, FACTOR, GATHER, SCATTER, SIDES, SLIDE, START};
 use manyworlds_shaders::soft::body::{BLOCK, SoftDims, soft};
+use manyworlds_shaders::soft::touch::{Parts, words_of_lanes};
+use manyworlds_shaders::soft::trees::{beside_reals, velocity_at};
+use manyworlds_shaders::soft::{gather, scatter, sides};
 use manyworlds_soft::SoftLayout;
 
 use super::super::buffers::SetBuffers;
 use super::super::carried::Ridden;
-use super::super::chunk::Chunk;
+use super::super::chunk::{Chunk, ChunkSet};
 use super::super::shared::Shared;
 use super::read::parameters;
+use super::room::TouchRoom;
 use super::touches::Touches;
 use crate::Error;
 use crate::host::{Carrier, Packed};
@@ -21,16 +27,18 @@ use crate::host::{Carrier, Packed};
 const ROUNDS: u32 = 12;
 
 /// Proximal weight of the contacts of the first round, what each round shrinks it by, and the least in either precision: in f32 less
-/// would leave nothing of the matrix that it is added to.
+/// would leave nothing of the matrix that it is added to, in f64 rounds go astray where more contacts push than nodes can tell apart.
 const PROXIMAL: [f64; 2] = [1e-3, 0.1];
-const LEAST_PROXIMAL: [f64; 2] = [1e-3, 1e-9];
+const LEAST_PROXIMAL: [f64; 2] = [1e-3, 1e-6];
 
 /// A soft body of a chunk, as far as the recording of its step needs to know it.
 #[derive(Debug, Clone)]
 pub(in crate::group) struct SoftKernels {
     /// Among the soft bodies of the model.
     pub(super) index: usize,
+    /// Without its contacts.
     pub(super) dims: SoftDims,
+    pub(super) room: TouchRoom,
     /// Its contacts.
     pub(super) touches: Touches,
     /// The least proximal weight of these.
@@ -49,17 +57,9 @@ impl SoftKernels {
         let n_param = own.n_param + if ridden { soft::RIDE as u32 } else { 0 };
         // Of all bodies together it is that of the batch.
         let tolerance = ((shared.tolerance / (shared.soft.len() as f64).sqrt()) as f32).to_bits();
-        let dims = SoftDims {
-            lanes,
-            n_param,
-            tolerance,
-            ridden: ridden.into(),
-            n_term: room.n_term,
-            n_slide: room.n_slide,
-            ..own
-        };
+        let dims = SoftDims { lanes, n_param, tolerance, ridden: ridden.into(), n_term: room.n_term, ..own };
         let least_proximal = LEAST_PROXIMAL[usize::from(T::NAME == f64::NAME)];
-        Some(Self { index, dims, touches: Touches::default(), least_proximal, stale: true })
+        Some(Self { index, dims, room, touches: Touches::default(), least_proximal, stale: true })
     }
 
     /// Buffers that hold nothing between steps.
@@ -72,14 +72,31 @@ impl SoftKernels {
         BLOCK * layout.dims.n_fill as usize
     }
 
+    /// What kernels know of it, with its contacts.
+    pub(super) fn dims(&self) -> SoftDims {
+        self.touches.dims(self.dims, self.room)
+    }
+
+    /// Where impulses of contacts lie in their buffer.
+    pub(super) fn impulses(&self) -> Range<usize> {
+        let parts = Parts::new(&self.dims());
+        parts.found..parts.work
+    }
+
     /// A step as far as kernels go. Without `rounds` every world is the host's.
-    pub(in crate::group) fn record(&self, b: &SetBuffers, rounds: bool, recording: &mut Recording) {
-        let n_touch = self.touches.count();
-        let dims = SoftDims { n_touch, ..self.dims };
+    pub(in crate::group) fn record<T: Scalar>(
+        &self,
+        b: &SetBuffers,
+        sets: &[ChunkSet<T>],
+        rounds: bool,
+        recording: &mut Recording,
+    ) {
+        let dims = self.dims();
         let lanes = dims.lanes;
         let (topology, rest, params) = (b.soft_topology, b.soft_rest, b.soft_params);
         let buffers = [topology, rest, params, b.state, b.soft_begin, b.velocity, b.info, b.status];
         recording.dispatch(&START, &dims, lanes, &buffers);
+        self.bring_trees(b, sets, recording);
         let mut proximal = PROXIMAL[0];
         for round in (0..=ROUNDS).filter(|_| rounds) {
             let last = round == ROUNDS;
@@ -92,7 +109,7 @@ impl SoftKernels {
                 let dims = SoftDims { check, ..dims };
                 let buffers = [topology, rest, params, b.soft_begin, b.velocity, b.status, matrix, right];
                 recording.dispatch(&ELEMENTS, &dims, lanes, &buffers);
-                let buffers = [b.velocity, b.touch_words, b.touches, matrix, right, b.info, b.status];
+                let buffers = [b.velocity, b.touch_words, b.touches, matrix, right, b.info, b.beside, b.status];
                 recording.dispatch(&BALANCE, &dims, lanes, &buffers);
             }
             if last {
@@ -100,11 +117,42 @@ impl SoftKernels {
             }
             let buffers = [topology, matrix, right, b.soft_factor, b.velocity, b.status];
             recording.dispatch(&FACTOR, &dims, lanes, &buffers);
-            if n_touch > 0 {
+            if dims.n_touch > 0 {
                 let buffers =
                     [topology, b.soft_factor, b.touch_words, b.touches, right, b.beside, b.velocity, b.status];
                 recording.dispatch(&SLIDE, &dims, lanes, &buffers);
             }
+        }
+        self.take_trees_back(b, sets, recording);
+    }
+
+    /// Brings the trees that touch it to its lanes, and makes their sides.
+    fn bring_trees<T: Scalar>(&self, b: &SetBuffers, sets: &[ChunkSet<T>], recording: &mut Recording) {
+        let dims = self.dims();
+        for of in &self.touches.of_sets {
+            let (tree, own) = (sets[of.set].step.dims, &sets[of.set].step.buffers);
+            let params = sets[of.set].step.params();
+            let [items_at, n_items] = of.met;
+            let n_beside = beside_reals(&dims) as u32;
+            let gathered = gather::Dims { tree, n_items, items_at, n_beside, room: dims.n_dof };
+            let buffers = [own.topology, params, own.momentum, own.b, own.state, b.touch_words, b.beside];
+            recording.dispatch(&GATHER, &gathered, n_items, &buffers);
+            let [items_at, n_items] = of.sides;
+            let buffers = [own.topology, params, own.motion, own.factor, b.touch_words, b.touches];
+            recording.dispatch(&SIDES, &sides::Dims { tree, n_items, items_at }, n_items, &buffers);
+        }
+    }
+
+    /// Takes their velocities back.
+    fn take_trees_back<T: Scalar>(&self, b: &SetBuffers, sets: &[ChunkSet<T>], recording: &mut Recording) {
+        let dims = self.dims();
+        for of in &self.touches.of_sets {
+            let (tree, own) = (&sets[of.set].step.dims, &sets[of.set].step.buffers);
+            let [items_at, n_items] = of.met;
+            let [n_beside, velocity_at] = [beside_reals(&dims), velocity_at(&dims)].map(|n| n as u32);
+            let scattered = scatter::Dims { n_v: tree.n_v, n_items, items_at, n_beside, velocity_at };
+            let buffers = [b.touch_words, b.beside, b.status, own.velocity];
+            recording.dispatch(&SCATTER, &scattered, n_items, &buffers);
         }
     }
 }
@@ -163,8 +211,9 @@ impl<T: Scalar> Chunk<T> {
             self.store.resize(b.soft_rest, rest.len())?;
             self.store.write(b.soft_rest, 0, &rest)?;
             // Nothing touches it yet.
-            self.store.resize(b.touch_words, dims.lanes as usize + 1)?;
+            self.store.resize(b.touch_words, words_of_lanes(dims.lanes as usize))?;
             self.store.resize(b.touches, 1)?;
+            self.store.resize(b.beside, tile_len(width, dims.lanes as usize, 1))?;
         }
         self.write_soft_params()
     }

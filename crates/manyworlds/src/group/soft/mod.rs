@@ -3,6 +3,7 @@
 mod contacts;
 mod kernels;
 mod momentum;
+mod pack;
 mod read;
 mod room;
 pub(super) mod start;

@@ -5,8 +5,9 @@
 //! | collide, organise, pack | host | poses, speeds, rows that can act, status | contact records, islands |
 //! | controls | kernels | rows of controls | state |
 //! | keep | kernels | state | the state that the step begins with, where it is asked for |
-//! | dynamics | kernels | state, poses, lengths of paths | free velocity, factors; velocity of soft bodies; readings of sensors |
+//! | dynamics | kernels | state, poses, lengths of paths | free velocity, factors; readings of sensors |
 //! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
+//! | soft | kernels | state, contacts of soft bodies, factors of trees that touch them | velocity of both, impulses, certificates, status |
 //! | hold | kernels | status | status: worlds that are unsolved do not move |
 //! | left | kernels | status, what problems are made of | the numbers of unsolved worlds, brought together: on a device |
 //! | motion | kernels | velocity, impulses, status | readings of sensors; state, poses, speeds, lengths of paths, rows that can act |
@@ -170,19 +171,23 @@ impl<T: Scalar> Chunk<T> {
             self.recording.stage("dynamics");
             self.sets.iter().for_each(|set| set.step.grip(grip, &mut self.recording));
         }
-        let rounds = self.host.worlds.iter().any(|world| !world.soft_is_hosts);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             self.recording.stage("dynamics");
             set.step.dynamics(grip, &mut self.recording);
-            if let Some(soft) = &set.step.soft {
-                soft.record(&set.step.buffers, rounds, &mut self.recording);
-            }
             self.recording.stage("contact");
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
             set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
             islands.record(&self.sets, pack, self.host.solver.as_deref(), tile, &mut self.recording);
+        }
+        // Trees that touch them have their free velocities by now.
+        let rounds = self.host.worlds.iter().any(|world| !world.soft_is_hosts);
+        for set in &self.sets {
+            if let Some(soft) = &set.step.soft {
+                self.recording.stage("soft");
+                soft.record(&set.step.buffers, &self.sets, rounds, &mut self.recording);
+            }
         }
     }
 
