@@ -211,6 +211,21 @@ pub fn pinched(cells: usize, friction: f64) -> Model {
     builder.build().expect("a model")
 }
 
+/// A model with a soft block far away on a box that lies on a plate, which makes all of a world the host's.
+///
+/// # Panics
+/// If it is no model.
+#[must_use]
+pub fn by_host(mut builder: ModelBuilder) -> Model {
+    let at = |z: f64| Vec3::new(3.0, 0.0, z);
+    let plate = Shape::Box { half: Vec3::new(0.2, 0.2, 0.05) };
+    let pose = Pose::from_parts(at(-0.05).into(), Default::default());
+    builder.geom(Geom { name: "plate".into(), body: 0, shape: plate, pose, contact: Contacting::default() });
+    add_box(&mut builder, Vec3::repeat(0.05), 1.0, at(0.05));
+    builder.soft_body(block([1; 3], [0.1; 3], at(0.1501)));
+    builder.build().expect("a model")
+}
+
 /// A body with a joint, as a link of an arm.
 #[must_use]
 pub fn link(to: &mut ModelBuilder, name: &str, parent: usize, mass: f64, joint: JointKind, axis: Vec3) -> usize {

@@ -17,13 +17,15 @@
 
 use std::ops::Range;
 
+use crate::LANES;
 use crate::args::Args;
+use crate::contact::workspace::with_workspace;
 use crate::dynamics::names::status;
 use crate::dynamics::tree::{nth, nth_mut};
 use crate::real::{Real, Scalar};
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, all_settled};
-use crate::soft::substitute::{Plan, solve};
+use crate::soft::substitute::{Plan, solve, solve_tile};
 use crate::soft::touch::{Lane, Touches, work};
 use crate::soft::trees::{Trees, beside_reals, weighed};
 
@@ -234,6 +236,10 @@ fn fill_small<R: Real>(
             beside[of.lane.at(small.right(i))] += left;
         }
     }
+    if let ([of], 1) = (touched, R::N) {
+        let factor = bytemuck::cast_slice(factor);
+        return fill_columns_of_a_tile(plan, factor, touches, of, (small, trees), bytemuck::cast_slice_mut(b), beside);
+    }
     let most = touched.iter().map(Touched::columns).max().unwrap_or_default();
     for j in 0..most {
         b.fill(R::lit(0.0));
@@ -247,6 +253,36 @@ fn fill_small<R: Real>(
             add_direct(touches, of, (small, trees), j, beside);
         }
     }
+}
+
+/// The small matrix of a world by itself, whose columns are solved side by side.
+fn fill_columns_of_a_tile<S: Scalar>(
+    plan: &Plan,
+    factor: &[S],
+    touches: &Touches<'_, S>,
+    of: &Touched,
+    (small, trees): (Small, Trees),
+    b: &mut [S],
+    beside: &mut [S],
+) {
+    with_workspace::<S, _>(b.len(), |x| {
+        let x = &mut x[..b.len()];
+        for first in (0..of.columns()).step_by(LANES) {
+            let columns = first..of.columns().min(first + LANES);
+            x.fill(S::Pack::lit(0.0));
+            for j in columns.clone() {
+                b.fill(S::lit(0.0));
+                push_column(touches, of, j, b);
+                x.iter_mut().zip(&*b).for_each(|(x, &b)| x.set_lane(j - first, b));
+            }
+            solve_tile::<S>(plan, factor, x);
+            for j in columns {
+                b.iter_mut().zip(&*x).for_each(|(b, x)| *b = x.lane(j - first));
+                read_column(touches, of, small, j, b, beside);
+                add_direct(touches, of, (small, trees), j, beside);
+            }
+        }
+    });
 }
 
 /// `B y + U s`, added to `to`.

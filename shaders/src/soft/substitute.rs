@@ -1,6 +1,6 @@
 //! `A x = x` by the factor of a body's matrix, as its plan says: see [`super::factor`].
 
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 use crate::soft::body::{BLOCK, SoftDims};
 
 /// The plan's parts: see [`super::factor`].
@@ -26,16 +26,28 @@ impl<'a> Plan<'a> {
 /// `A x = x`.
 #[inline(always)]
 pub fn solve<R: Real>(plan: &Plan, factor: &[R], x: &mut [R]) {
+    solve_tile_by(plan, factor, x, |l| l);
+}
+
+/// The same of one world, for several right-hand sides side by side.
+#[inline(always)]
+pub(super) fn solve_tile<S: Scalar>(plan: &Plan, factor: &[S], x: &mut [S::Pack]) {
+    solve_tile_by(plan, factor, x, S::Pack::splat);
+}
+
+/// The same with what makes a factor's entries those of all lanes.
+#[inline(always)]
+fn solve_tile_by<R: Real, F: Copy>(plan: &Plan, factor: &[F], x: &mut [R], wide: impl Fn(F) -> R) {
     let node = |position: u32| 3 * plan.nodes[position as usize] as usize;
     for (j, column) in plan.begins.windows(2).enumerate() {
         let own = node(j as u32);
-        let c = block(factor, column[0]);
+        let c = block(factor, column[0]).map(&wide);
         let x0 = x[own] * c[0];
         let x1 = (-c[3]).mul_add(x0, x[own + 1]) * c[4];
         let x2 = (-c[7]).mul_add(x1, (-c[6]).mul_add(x0, x[own + 2])) * c[8];
         x[own..own + 3].copy_from_slice(&[x0, x1, x2]);
         for at in column[0] + 1..column[1] {
-            let (l, to) = (block(factor, at), node(plan.rows[at as usize]));
+            let (l, to) = (block(factor, at).map(&wide), node(plan.rows[at as usize]));
             for row in 0..3 {
                 let taken = l[3 * row + 2].mul_add(x2, l[3 * row + 1].mul_add(x1, l[3 * row] * x0));
                 x[to + row] -= taken;
@@ -46,7 +58,7 @@ pub fn solve<R: Real>(plan: &Plan, factor: &[R], x: &mut [R]) {
         let own = node(j as u32);
         let mut sums = [x[own], x[own + 1], x[own + 2]];
         for at in column[0] + 1..column[1] {
-            let (l, from) = (block(factor, at), node(plan.rows[at as usize]));
+            let (l, from) = (block(factor, at).map(&wide), node(plan.rows[at as usize]));
             for row in 0..3 {
                 let minus = -x[from + row];
                 for k in 0..3 {
@@ -54,7 +66,7 @@ pub fn solve<R: Real>(plan: &Plan, factor: &[R], x: &mut [R]) {
                 }
             }
         }
-        let c = block(factor, column[0]);
+        let c = block(factor, column[0]).map(&wide);
         let x2 = sums[2] * c[8];
         let x1 = (-c[7]).mul_add(x2, sums[1]) * c[4];
         let x0 = (-c[6]).mul_add(x2, (-c[3]).mul_add(x1, sums[0])) * c[0];

@@ -44,10 +44,19 @@ fn made(model: &Model, worlds: usize) -> Batch {
     batch(model, worlds, &BatchOptions { tolerance: 1e-10, ..tight() })
 }
 
+/// A pinched cube. Its pad has a little dry friction, a row that leaves the step to the host, which keeps the factor.
+fn held_by_host(cells: usize) -> Model {
+    let mut model = pinched(cells, 0.75);
+    model.joints[0].dry_friction = 1e-9;
+    model
+}
+
 #[test]
 fn products_by_the_kept_factor_are_those_by_a_fresh_one() {
+    // What kernels step has a fresh one only.
     for (what, model, count) in [
-        ("held", pinched(4, 0.75), 60),
+        ("held", held_by_host(4), 60),
+        ("held by kernels", pinched(4, 0.75), 60),
         ("loaded", on_the_ground(3, true), 100),
         ("landing", on_the_ground(3, false), 12),
     ] {
@@ -68,7 +77,7 @@ fn products_by_the_kept_factor_are_those_by_a_fresh_one() {
 /// Neither worlds beside it nor the order in which worlds are asked for change a bit of a product.
 #[test]
 fn a_product_by_the_kept_factor_does_not_see_other_worlds() {
-    let model = pinched(2, 0.75);
+    let model = held_by_host(2);
     let weights = weights(model.n_v);
     let mut alone = made(&model, 1);
     steps(&mut alone, 30);

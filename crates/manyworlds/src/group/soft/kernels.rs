@@ -19,7 +19,7 @@ use super::super::chunk::{Chunk, ChunkSet};
 use super::super::shared::Shared;
 use super::read::parameters;
 use super::room::TouchRoom;
-use super::touches::Touches;
+use super::touches::{OfSet, Touches};
 use crate::Error;
 use crate::host::{Carrier, Packed};
 
@@ -96,7 +96,7 @@ impl SoftKernels {
         let (topology, rest, params) = (b.soft_topology, b.soft_rest, b.soft_params);
         let buffers = [topology, rest, params, b.state, b.soft_begin, b.velocity, b.info, b.status];
         recording.dispatch(&START, &dims, lanes, &buffers);
-        self.bring_trees(b, sets, recording);
+        self.bring_trees(&self.touches.of_sets, b, sets, recording);
         let mut proximal = PROXIMAL[0];
         for round in (0..=ROUNDS).filter(|_| rounds) {
             let last = round == ROUNDS;
@@ -118,18 +118,37 @@ impl SoftKernels {
             let buffers = [topology, matrix, right, b.soft_factor, b.velocity, b.status];
             recording.dispatch(&FACTOR, &dims, lanes, &buffers);
             if dims.n_touch > 0 {
-                let buffers =
-                    [topology, b.soft_factor, b.touch_words, b.touches, right, b.beside, b.velocity, b.status];
-                recording.dispatch(&SLIDE, &dims, lanes, &buffers);
+                Self::slide(dims, b, recording);
             }
         }
-        self.take_trees_back(b, sets, recording);
+        self.take_trees_back(&self.touches.of_sets, b, sets, recording);
+    }
+
+    /// What is recorded once there are contacts, so that it is compiled before.
+    pub(in crate::group) fn foresee<T: Scalar>(&self, b: &SetBuffers, sets: &[ChunkSet<T>], recording: &mut Recording) {
+        Self::slide(self.dims(), b, recording);
+        let tree = sets.iter().position(|set| !set.step.dims.is_soft());
+        let of_sets: Vec<OfSet> = tree.map(|set| OfSet { set, met: [0, 1], sides: [0, 1] }).into_iter().collect();
+        self.bring_trees(&of_sets, b, sets, recording);
+        self.take_trees_back(&of_sets, b, sets, recording);
+    }
+
+    fn slide(dims: SoftDims, b: &SetBuffers, recording: &mut Recording) {
+        let (topology, factor) = (b.soft_topology, b.soft_factor);
+        let buffers = [topology, factor, b.touch_words, b.touches, b.soft_b, b.beside, b.velocity, b.status];
+        recording.dispatch(&SLIDE, &dims, dims.lanes, &buffers);
     }
 
     /// Brings the trees that touch it to its lanes, and makes their sides.
-    fn bring_trees<T: Scalar>(&self, b: &SetBuffers, sets: &[ChunkSet<T>], recording: &mut Recording) {
+    fn bring_trees<T: Scalar>(
+        &self,
+        of_sets: &[OfSet],
+        b: &SetBuffers,
+        sets: &[ChunkSet<T>],
+        recording: &mut Recording,
+    ) {
         let dims = self.dims();
-        for of in &self.touches.of_sets {
+        for of in of_sets {
             let (tree, own) = (sets[of.set].step.dims, &sets[of.set].step.buffers);
             let params = sets[of.set].step.params();
             let [items_at, n_items] = of.met;
@@ -144,9 +163,15 @@ impl SoftKernels {
     }
 
     /// Takes their velocities back.
-    fn take_trees_back<T: Scalar>(&self, b: &SetBuffers, sets: &[ChunkSet<T>], recording: &mut Recording) {
+    fn take_trees_back<T: Scalar>(
+        &self,
+        of_sets: &[OfSet],
+        b: &SetBuffers,
+        sets: &[ChunkSet<T>],
+        recording: &mut Recording,
+    ) {
         let dims = self.dims();
-        for of in &self.touches.of_sets {
+        for of in of_sets {
             let (tree, own) = (&sets[of.set].step.dims, &sets[of.set].step.buffers);
             let [items_at, n_items] = of.met;
             let [n_beside, velocity_at] = [beside_reals(&dims), velocity_at(&dims)].map(|n| n as u32);

@@ -1,6 +1,7 @@
 //! Which contacts of soft bodies kernels solve, and what these find.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::Part;
@@ -64,42 +65,37 @@ impl Touches {
     }
 
     /// Takes in the contacts of all runs but what is given of each.
-    fn take<'r, T: Scalar + 'r>(
+    fn take<T: Scalar>(
         &mut self,
         (sets, lanes): (&[TreeSet], &LaneMap),
         (of_body, room): (SoftDims, TouchRoom),
-        each: impl Fn() -> Box<dyn Iterator<Item = &'r OfBody<T>> + 'r>,
+        runs: &[&OfBody<T>],
     ) {
         self.begins.clear();
         self.begins.push(0);
         self.contacts.clear();
-        for own in each() {
+        for own in runs {
             let before = self.contacts.len() as u32;
             self.begins.extend(own.ends.iter().map(|end| before + end));
             self.contacts.extend(&own.contacts);
         }
         let size = |tree: usize| sets[lanes.trees[tree].set].layout.dims.n_v;
-        self.n_side = each().map(|own| own.sides.len() as u32).sum();
-        self.side_dofs = each().flat_map(|own| &own.met).map(|met| size(met.tree as usize)).max().unwrap_or(0);
-        self.n_dof = each().flat_map(|own| &own.n_dof).copied().max().unwrap_or(0);
+        self.n_side = runs.iter().map(|own| own.sides.len() as u32).sum();
+        self.side_dofs = runs.iter().flat_map(|own| &own.met).map(|met| size(met.tree as usize)).max().unwrap_or(0);
+        self.n_dof = runs.iter().flat_map(|own| &own.n_dof).copied().max().unwrap_or(0);
         let dims = self.dims(of_body, room);
         // All that was there before is written over.
         let (n_lane, stride) = (dims.lanes as usize, word_stride(dims.n_term as usize));
         self.words.resize(words_of_lanes(n_lane) + self.contacts.len() * stride, 0);
         let (first, of_contacts) = self.words.split_at_mut(words_of_lanes(n_lane));
         first[..=n_lane].copy_from_slice(&self.begins);
-        fill(&mut first[n_lane + 1..], each().map(|own| &own.n_dof[..]));
-        fill(of_contacts, each().map(|own| &own.words[..]));
-        self.list_trees((sets, lanes), dims, each);
+        fill(&mut first[n_lane + 1..], runs.iter().map(|own| &own.n_dof[..]));
+        fill(of_contacts, runs.iter().map(|own| &own.words[..]));
+        self.list_trees((sets, lanes), dims, runs);
     }
 
     /// Appends which trees are to be brought to the body, and which sides they have.
-    fn list_trees<'r, T: Scalar + 'r>(
-        &mut self,
-        (sets, lanes): (&[TreeSet], &LaneMap),
-        dims: SoftDims,
-        each: impl Fn() -> Box<dyn Iterator<Item = &'r OfBody<T>> + 'r>,
-    ) {
+    fn list_trees<T: Scalar>(&mut self, (sets, lanes): (&[TreeSet], &LaneMap), dims: SoftDims, runs: &[&OfBody<T>]) {
         self.of_sets.clear();
         if self.n_side == 0 {
             return;
@@ -107,7 +103,7 @@ impl Touches {
         // Runs have counted their sides from zero.
         let stride = word_stride(dims.n_term as usize);
         let (mut at, mut before) = (words_of_lanes(dims.lanes as usize), 0);
-        for own in each() {
+        for own in runs {
             for words in self.words[at..at + own.words.len()].chunks_exact_mut(stride) {
                 words[head::SIDE] += before;
             }
@@ -121,7 +117,7 @@ impl Touches {
         };
         for (set, _) in sets.iter().enumerate() {
             let mut of_set = OfSet { set, met: [self.words.len() as u32, 0], sides: [0; 2] };
-            for met in each().flat_map(|own| &own.met).filter(|met| lanes.trees[met.tree as usize].set == set) {
+            for met in runs.iter().flat_map(|own| &own.met).filter(|met| lanes.trees[met.tree as usize].set == set) {
                 let item = MetItem { soft: met.world, lane: lane(met.world, met.tree as usize), column: met.column };
                 self.words.extend(bytemuck::cast::<_, [u32; size_of::<MetItem>() / 4]>(item));
                 of_set.met[1] += 1;
@@ -130,7 +126,7 @@ impl Touches {
                 continue;
             }
             of_set.sides[0] = self.words.len() as u32;
-            for (number, side) in each().flat_map(|own| &own.sides).enumerate() {
+            for (number, side) in runs.iter().flat_map(|own| &own.sides).enumerate() {
                 if lanes.trees[side.body.tree].set == set {
                     let item = SideItem {
                         lane: lane(side.world, side.body.tree),
@@ -167,7 +163,7 @@ impl<T: Scalar> Chunk<T> {
     /// Finds out which worlds' contacts of soft bodies kernels solve, and uploads these.
     pub(in crate::group) fn prepare_touches(&mut self) -> Result<(), Error> {
         let (width, n_world) = (self.store.tile(), self.n_world);
-        let shared = std::sync::Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.shared);
         let host = self.host.packed();
         let from = Source { shared: &shared, host: &host, sets: &self.sets, width };
         let run = |worlds: Range<usize>| Run::new(from, worlds);
@@ -184,18 +180,17 @@ impl<T: Scalar> Chunk<T> {
         for set in &mut self.sets {
             let Some(soft) = &mut set.step.soft else { continue };
             let index = soft.index;
-            let each =
-                || -> Box<dyn Iterator<Item = &OfBody<T>>> { Box::new(runs.iter().map(|run| &run.bodies[index])) };
-            soft.touches.take((&shared.sets, &shared.host.lanes), (soft.dims, soft.room), each);
+            let own: Vec<&OfBody<T>> = runs.iter().map(|run| &run.bodies[index]).collect();
+            soft.touches.take((&shared.sets, &shared.host.lanes), (soft.dims, soft.room), &own);
             let dims = soft.dims();
             let parts = Parts::new(&dims);
             // Derivatives leave this buffer alone: their kernels know no soft bodies.
             set.touch.resize(parts.work, T::default());
             let (given, rest) = set.touch.split_at_mut(parts.frames);
             let (frames, impulses) = rest.split_at_mut(parts.found - parts.frames);
-            fill(given, each().map(|own| &own.given[..]));
-            fill(frames, each().map(|own| &own.frames[..]));
-            fill(impulses, each().map(|own| &own.impulses[..]));
+            fill(given, own.iter().map(|own| &own.given[..]));
+            fill(frames, own.iter().map(|own| &own.frames[..]));
+            fill(impulses, own.iter().map(|own| &own.impulses[..]));
             let b = set.step.buffers;
             self.store.resize(b.touch_words, soft.touches.words.len())?;
             self.store.write_index(b.touch_words, 0, &soft.touches.words)?;

@@ -92,6 +92,11 @@ impl<T: Scalar> Chunk<T> {
         // As if the last step had left some.
         self.left_room = LEAST.min(self.n_world);
         self.record_step()?;
+        for set in &self.sets {
+            if let Some(soft) = &set.step.soft {
+                soft.foresee(&set.step.buffers, &self.sets, &mut self.recording);
+            }
+        }
         self.left_room = 0;
         self.store.prepare(&self.recording)?;
         Ok(())
