@@ -17,7 +17,7 @@ use crate::real::{Mask, Real, Scalar};
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, all_settled, soft_info};
 use crate::soft::touch::{Lane, Touch, Touches, work};
-use crate::soft::trees::{Trees, beside_reals};
+use crate::soft::trees::{Trees, beside_reals, symmetric};
 
 /// A size below which an entry on the diagonal of the matrix says nothing.
 const NO_DIAGONAL: f64 = 1e-30;
@@ -117,9 +117,8 @@ pub fn balance<R: Real>(
             let touch = touches.touch(index);
             let sigma = relative(&touch, bytemuck::cast_slice(velocity), (trees, beside), lane);
             let push = stiffen(dims, &touch, touches, index, sigma, bytemuck::cast_slice_mut(matrix), lane);
-            let [w00, w01, w11, _, _, w22] = [0, 1, 2, 3, 4, 5].map(|k| touches.work[index][work::SLOPE + k]);
             let touch = touches.touch(index);
-            trees.stiffen_trees(&touch, [w00, w01, w11, w22], lane, beside);
+            trees.stiffen_trees(&touch, symmetric(touches, index), lane, beside);
             touch.add_pushed(push, lane, bytemuck::cast_slice_mut(b));
             touch.add_tree_pushed(push, trees.left(), lane, beside);
         }

@@ -221,9 +221,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     begin_stiffened(lane, n_dof);
     for (var touch = first; touch < end; touch++) {
         let push = stiffen(touch, speed_of(touch, lane), matrix_base);
-        let slope = work_at(touch) + WORK_SLOPE;
-        let w = vec4<real>(touches[slope], touches[slope + 1u], touches[slope + 2u], touches[slope + 5u]);
-        stiffen_trees(touch, w, lane);
+        stiffen_trees(touch, symmetric(touch), lane);
         add_pushed(touch, push, base);
         add_tree_pushed(touch, push, tree_left_at(lane));
     }

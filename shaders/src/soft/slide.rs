@@ -27,7 +27,7 @@ pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, all_settled};
 use crate::soft::substitute::{Plan, solve, solve_tile};
 use crate::soft::touch::{Lane, Touches, work};
-use crate::soft::trees::{Trees, beside_reals, weighed};
+use crate::soft::trees::{Trees, beside_reals, symmetric, weighed};
 
 /// A pivot below which the small matrix has no inverse.
 const NO_PIVOT: f64 = 1e-30;
@@ -98,7 +98,7 @@ fn slide<R: Real>(
     }
     if touched.iter().any(|of| of.columns() > 0) {
         beside[..n_v].copy_from_slice(b);
-        fill_small(dims, plan, factor, touches, &touched, b, bytemuck::cast_slice_mut(beside));
+        fill_small(plan, factor, touches, &touched, (small, trees), b, bytemuck::cast_slice_mut(beside));
         let mut share = R::lit(0.0);
         for of in &touched {
             let all: &mut [R::Scalar] = bytemuck::cast_slice_mut(beside);
@@ -149,12 +149,6 @@ fn slides<S: Scalar>(touches: &Touches<'_, S>, index: usize) -> bool {
 fn across<S: Scalar>(touches: &Touches<'_, S>, index: usize, share: S) -> [S; 3] {
     let work = &touches.work[index];
     [share * work[work::SLOPE + 3], share * work[work::SLOPE + 4], S::lit(0.0)]
-}
-
-/// The symmetric part of W: 00, 01, 11, 22.
-#[inline(always)]
-fn symmetric<S: Scalar>(touches: &Touches<'_, S>, index: usize) -> [S; 4] {
-    [0, 1, 2, 5].map(|k| touches.work[index][work::SLOPE + k])
 }
 
 /// A column of B or U, added to `to`.
@@ -220,15 +214,14 @@ fn add_direct<S: Scalar>(
 
 /// The small matrix and its right-hand side, of all lanes of a tile.
 fn fill_small<R: Real>(
-    dims: &Dims,
     plan: &Plan,
     factor: &[R],
     touches: &Touches<'_, R::Scalar>,
     touched: &[Touched],
+    (small, trees): (Small, Trees),
     b: &mut [R],
     beside: &mut [R::Scalar],
 ) {
-    let (small, trees) = (Small { first: dims.n_v() as usize, room: dims.n_slide as usize }, Trees::new(dims));
     for of in touched {
         read_column(touches, of, small, small.room, bytemuck::cast_slice(b), beside);
         for i in 0..of.dofs {

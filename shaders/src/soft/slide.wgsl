@@ -45,12 +45,6 @@ fn across(touch: u32, share: real) -> vec3<real> {
     return vec3<real>(share * touches[slope + 3u], share * touches[slope + 4u], real(0.0));
 }
 
-// The symmetric part of W: 00, 01, 11, 22.
-fn symmetric(touch: u32) -> vec4<real> {
-    let slope = work_at(touch) + WORK_SLOPE;
-    return vec4<real>(touches[slope], touches[slope + 1u], touches[slope + 2u], touches[slope + 5u]);
-}
-
 fn clear(base: u32) {
     for (var e = 0u; e < 3u * dims.n_node; e++) {
         b[base + e * TILE] = real(0.0);

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::real::Scalar;
 use crate::soft::body::SoftDims;
-use crate::soft::touch::{Lane, Touch};
+use crate::soft::touch::{Lane, Touch, Touches, work};
 
 /// A tree that touches a soft body.
 #[repr(C)]
@@ -132,6 +132,12 @@ impl Trees {
             }
         }
     }
+}
+
+/// The symmetric part of W of a contact: 00, 01, 11, 22.
+#[inline(always)]
+pub(super) fn symmetric<S: Scalar>(touches: &Touches<'_, S>, index: usize) -> [S; 4] {
+    [0, 1, 2, 5].map(|k| touches.work[index][work::SLOPE + k])
 }
 
 /// `W x`, of W the symmetric part 00, 01, 11, 22.

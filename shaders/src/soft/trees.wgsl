@@ -1,4 +1,4 @@
-// The trees that touch a soft body: the twin of trees.rs. The importing kernel binds, read_write, `beside`, and imports soft/touch.
+// The trees that touch a soft body: the twin of trees.rs. The importing kernel binds, read_write, `beside` and `touches`, and imports soft/touch.
 #import soft/body.rs
 
 // Reals of a lane of `beside`.
@@ -72,6 +72,12 @@ fn stiffen_trees(touch: u32, w: vec4<real>, lane: u32) {
             beside[at] = fma(push.z, other.z, fma(push.y, other.y, fma(push.x, other.x, beside[at])));
         }
     }
+}
+
+// The symmetric part of W of a contact: 00, 01, 11, 22.
+fn symmetric(touch: u32) -> vec4<real> {
+    let slope = work_at(touch) + WORK_SLOPE;
+    return vec4<real>(touches[slope], touches[slope + 1u], touches[slope + 2u], touches[slope + 5u]);
 }
 
 // `W x`, of W the symmetric part 00, 01, 11, 22.

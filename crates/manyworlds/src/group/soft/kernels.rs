@@ -16,6 +16,7 @@ use manyworlds_soft::SoftLayout;
 use super::super::buffers::SetBuffers;
 use super::super::carried::Ridden;
 use super::super::chunk::{Chunk, ChunkSet};
+use super::super::record::SetStep;
 use super::super::shared::Shared;
 use super::read::parameters;
 use super::room::TouchRoom;
@@ -96,7 +97,9 @@ impl SoftKernels {
         let (topology, rest, params) = (b.soft_topology, b.soft_rest, b.soft_params);
         let buffers = [topology, rest, params, b.state, b.soft_begin, b.velocity, b.info, b.status];
         recording.dispatch(&START, &dims, lanes, &buffers);
-        self.bring_trees(&self.touches.of_sets, b, sets, recording);
+        for of in &self.touches.of_sets {
+            self.bring_trees(*of, b, &sets[of.set].step, recording);
+        }
         let mut proximal = PROXIMAL[0];
         for round in (0..=ROUNDS).filter(|_| rounds) {
             let last = round == ROUNDS;
@@ -121,16 +124,19 @@ impl SoftKernels {
                 Self::slide(dims, b, recording);
             }
         }
-        self.take_trees_back(&self.touches.of_sets, b, sets, recording);
+        for of in &self.touches.of_sets {
+            self.take_trees_back(*of, b, &sets[of.set].step, recording);
+        }
     }
 
     /// What is recorded once there are contacts, so that it is compiled before.
     pub(in crate::group) fn foresee<T: Scalar>(&self, b: &SetBuffers, sets: &[ChunkSet<T>], recording: &mut Recording) {
         Self::slide(self.dims(), b, recording);
-        let tree = sets.iter().position(|set| !set.step.dims.is_soft());
-        let of_sets: Vec<OfSet> = tree.map(|set| OfSet { set, met: [0, 1], sides: [0, 1] }).into_iter().collect();
-        self.bring_trees(&of_sets, b, sets, recording);
-        self.take_trees_back(&of_sets, b, sets, recording);
+        if let Some(set) = sets.iter().position(|set| !set.step.dims.is_soft()) {
+            let of = OfSet { set, met: [0, 1], sides: [0, 1] };
+            self.bring_trees(of, b, &sets[set].step, recording);
+            self.take_trees_back(of, b, &sets[set].step, recording);
+        }
     }
 
     fn slide(dims: SoftDims, b: &SetBuffers, recording: &mut Recording) {
@@ -139,46 +145,28 @@ impl SoftKernels {
         recording.dispatch(&SLIDE, &dims, dims.lanes, &buffers);
     }
 
-    /// Brings the trees that touch it to its lanes, and makes their sides.
-    fn bring_trees<T: Scalar>(
-        &self,
-        of_sets: &[OfSet],
-        b: &SetBuffers,
-        sets: &[ChunkSet<T>],
-        recording: &mut Recording,
-    ) {
+    /// Brings the trees of a set that touch it to its lanes, and makes their sides.
+    fn bring_trees(&self, of: OfSet, b: &SetBuffers, set: &SetStep, recording: &mut Recording) {
         let dims = self.dims();
-        for of in of_sets {
-            let (tree, own) = (sets[of.set].step.dims, &sets[of.set].step.buffers);
-            let params = sets[of.set].step.params();
-            let [items_at, n_items] = of.met;
-            let n_beside = beside_reals(&dims) as u32;
-            let gathered = gather::Dims { tree, n_items, items_at, n_beside, room: dims.n_dof };
-            let buffers = [own.topology, params, own.momentum, own.b, own.state, b.touch_words, b.beside];
-            recording.dispatch(&GATHER, &gathered, n_items, &buffers);
-            let [items_at, n_items] = of.sides;
-            let buffers = [own.topology, params, own.motion, own.factor, b.touch_words, b.touches];
-            recording.dispatch(&SIDES, &sides::Dims { tree, n_items, items_at }, n_items, &buffers);
-        }
+        let (tree, own, params) = (set.dims, &set.buffers, set.params());
+        let [items_at, n_items] = of.met;
+        let n_beside = beside_reals(&dims) as u32;
+        let gathered = gather::Dims { tree, n_items, items_at, n_beside, room: dims.n_dof };
+        let buffers = [own.topology, params, own.momentum, own.b, own.state, b.touch_words, b.beside];
+        recording.dispatch(&GATHER, &gathered, n_items, &buffers);
+        let [items_at, n_items] = of.sides;
+        let buffers = [own.topology, params, own.motion, own.factor, b.touch_words, b.touches];
+        recording.dispatch(&SIDES, &sides::Dims { tree, n_items, items_at }, n_items, &buffers);
     }
 
     /// Takes their velocities back.
-    fn take_trees_back<T: Scalar>(
-        &self,
-        of_sets: &[OfSet],
-        b: &SetBuffers,
-        sets: &[ChunkSet<T>],
-        recording: &mut Recording,
-    ) {
+    fn take_trees_back(&self, of: OfSet, b: &SetBuffers, set: &SetStep, recording: &mut Recording) {
         let dims = self.dims();
-        for of in of_sets {
-            let (tree, own) = (&sets[of.set].step.dims, &sets[of.set].step.buffers);
-            let [items_at, n_items] = of.met;
-            let [n_beside, velocity_at] = [beside_reals(&dims), velocity_at(&dims)].map(|n| n as u32);
-            let scattered = scatter::Dims { n_v: tree.n_v, n_items, items_at, n_beside, velocity_at };
-            let buffers = [b.touch_words, b.beside, b.status, own.velocity];
-            recording.dispatch(&SCATTER, &scattered, n_items, &buffers);
-        }
+        let [items_at, n_items] = of.met;
+        let [n_beside, velocity_at] = [beside_reals(&dims), velocity_at(&dims)].map(|n| n as u32);
+        let scattered = scatter::Dims { n_v: set.dims.n_v, n_items, items_at, n_beside, velocity_at };
+        let buffers = [b.touch_words, b.beside, b.status, set.buffers.velocity];
+        recording.dispatch(&SCATTER, &scattered, n_items, &buffers);
     }
 }
 

@@ -115,32 +115,30 @@ impl Touches {
             let place = lanes.trees[tree];
             world * sets[place.set].trees.len() as u32 + place.index as u32
         };
-        for (set, _) in sets.iter().enumerate() {
-            let mut of_set = OfSet { set, met: [self.words.len() as u32, 0], sides: [0; 2] };
-            for met in runs.iter().flat_map(|own| &own.met).filter(|met| lanes.trees[met.tree as usize].set == set) {
-                let item = MetItem { soft: met.world, lane: lane(met.world, met.tree as usize), column: met.column };
-                self.words.extend(bytemuck::cast::<_, [u32; size_of::<MetItem>() / 4]>(item));
-                of_set.met[1] += 1;
-            }
-            if of_set.met[1] == 0 {
-                continue;
-            }
-            of_set.sides[0] = self.words.len() as u32;
-            for (number, side) in runs.iter().flat_map(|own| &own.sides).enumerate() {
-                if lanes.trees[side.body.tree].set == set {
-                    let item = SideItem {
-                        lane: lane(side.world, side.body.tree),
-                        body_a: side.body.local as u32,
-                        body_b: NONE,
-                        angular: 0,
-                        constraint: (parts.frames + number * frame::SIZE) as u32,
-                        jac: (parts.sides + number * side_stride(dims.side_dofs as usize) + tree_side::JACOBIAN) as u32,
-                    };
-                    self.words.extend(bytemuck::cast::<_, [u32; size_of::<SideItem>() / 4]>(item));
-                    of_set.sides[1] += 1;
-                }
-            }
-            self.of_sets.push(of_set);
+        let mut by_set: Vec<(Vec<MetItem>, Vec<SideItem>)> = vec![Default::default(); sets.len()];
+        for met in runs.iter().flat_map(|own| &own.met) {
+            let tree = met.tree as usize;
+            let item = MetItem { soft: met.world, lane: lane(met.world, tree), column: met.column };
+            by_set[lanes.trees[tree].set].0.push(item);
+        }
+        for (number, side) in runs.iter().flat_map(|own| &own.sides).enumerate() {
+            by_set[lanes.trees[side.body.tree].set].1.push(SideItem {
+                lane: lane(side.world, side.body.tree),
+                body_a: side.body.local as u32,
+                body_b: NONE,
+                angular: 0,
+                constraint: (parts.frames + number * frame::SIZE) as u32,
+                jac: (parts.sides + number * side_stride(dims.side_dofs as usize) + tree_side::JACOBIAN) as u32,
+            });
+        }
+        for (set, (met, sides)) in by_set.iter().enumerate().filter(|(_, (met, _))| !met.is_empty()) {
+            let mut list = |items: &[u32], count: usize| {
+                self.words.extend(items);
+                [(self.words.len() - items.len()) as u32, count as u32]
+            };
+            let met = list(bytemuck::cast_slice(met), met.len());
+            let sides = list(bytemuck::cast_slice(sides), sides.len());
+            self.of_sets.push(OfSet { set, met, sides });
         }
     }
 }
