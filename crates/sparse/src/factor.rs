@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::dense::{eliminate, positive};
+use crate::dense::{eliminate, positive, room, stride};
 use crate::matrix::SparseMatrix;
 use crate::product::mul_add;
-use crate::symbolic::{Front, Ordering, Symbolic};
+use crate::symbolic::{Front, Ordering, Run, Symbolic};
 
 /// Pivots below this share of the largest entry of the diagonal are mended.
 const MENDED: f64 = 1e-8;
@@ -31,9 +31,10 @@ pub struct Factor {
 /// Memory for factoring.
 #[derive(Debug, Clone, Default)]
 pub struct FactorWork {
-    /// What each front leaves to the one that it adds to.
-    left: Vec<Vec<f64>>,
-    local: Vec<usize>,
+    /// Triangles that fronts leave to those that they add to, row by row, and where each begins.
+    left: Vec<f64>,
+    begins: Vec<usize>,
+    /// A front.
     a: Vec<f64>,
 }
 
@@ -106,34 +107,29 @@ impl Factor {
         mut pivot_of: impl FnMut(&Front, usize, &[f64]) -> Option<f64>,
     ) -> Result<(), NotPositive> {
         let Self { symbolic, values, reduced } = self;
-        let FactorWork { left, local, a } = work;
+        let FactorWork { left, begins, a } = work;
         values.resize(symbolic.size, 0.0);
-        left.resize(symbolic.fronts.len().max(left.len()), Vec::new());
-        local.resize(matrix.n().max(local.len()), 0);
         reduced.clear();
+        left.clear();
+        begins.clear();
         for (f, front) in symbolic.fronts.iter().enumerate() {
-            let (w, rows) = (front.columns.len(), symbolic.rows_of(front));
-            let m = w + rows.len();
+            let w = front.columns.len();
+            let m = w + front.rows.len();
+            let stride = stride(m);
             a.clear();
-            a.resize(m * m, 0.0);
-            front.columns.clone().enumerate().for_each(|(k, position)| local[position] = k);
-            rows.iter().enumerate().for_each(|(k, &position)| local[position as usize] = w + k);
-            for (k, position) in front.columns.clone().enumerate() {
-                let (columns, entries) = matrix.row(symbolic.order[position] as usize);
-                for (&dof, x) in columns.iter().zip(entries) {
-                    let at = symbolic.place[dof as usize] as usize;
-                    if position <= at {
-                        a[k * m + local[at]] = *x;
-                    }
-                }
+            a.resize(room(m), 0.0);
+            for &[from, to] in &symbolic.entries[front.entries.clone()] {
+                a[to as usize] = matrix.values()[from as usize];
             }
-            for &child in &front.children {
-                let own = &left[child];
-                let below = symbolic.rows_of(&symbolic.fronts[child]);
-                for (i, row) in own.chunks_exact(below.len().max(1)).enumerate() {
-                    let to = &mut a[local[below[i] as usize] * m..];
-                    below[i..].iter().zip(&row[i..]).for_each(|(&j, x)| to[local[j as usize]] += x);
-                }
+            // What the fronts that add to this one have left stands last, one after the other.
+            let first = begins.len() - front.children.len();
+            for (&child, &begin) in front.children.iter().zip(&begins[first..]) {
+                let child = &symbolic.fronts[child];
+                add(&left[begin..], child.rows.len(), &symbolic.runs[child.runs.clone()], a, stride);
+            }
+            if let Some(&begin) = begins.get(first) {
+                left.truncate(begin);
+                begins.truncate(first);
             }
             if reduce && f + 1 == symbolic.fronts.len() {
                 *reduced = mirrored(a, m);
@@ -141,9 +137,14 @@ impl Factor {
             if let Err(at) = eliminate(a, m, w, |at, row| pivot_of(front, at, row)) {
                 return Err(NotPositive { row: symbolic.order[front.columns.start + at] as usize });
             }
-            values[front.begin..front.begin + w * m].copy_from_slice(&a[..w * m]);
-            left[f].clear();
-            (w..m).for_each(|i| left[f].extend_from_slice(&a[i * m + w..(i + 1) * m]));
+            let own = &mut values[front.begin..front.begin + w * m];
+            for (to, from) in own.chunks_exact_mut(m.max(1)).zip(a.chunks_exact(stride.max(1))) {
+                to.copy_from_slice(&from[..m]);
+            }
+            if w < m {
+                begins.push(left.len());
+                (w..m).for_each(|i| left.extend_from_slice(&a[i * stride + i..i * stride + m]));
+            }
         }
         Ok(())
     }
@@ -245,6 +246,26 @@ impl Factor {
     }
 }
 
+/// Adds a triangle of `n` rows to a front, where `runs` says.
+fn add(triangle: &[f64], n: usize, runs: &[Run], a: &mut [f64], stride: usize) {
+    let mut rest = triangle;
+    for (r, run) in runs.iter().enumerate() {
+        let [from, to, count] = [run.from, run.to, run.count].map(|x| x as usize);
+        for k in 0..count {
+            let (row, after) = rest.split_at(n - from - k);
+            rest = after;
+            let a = &mut a[(to + k) * stride..][..stride];
+            let (own, mut row) = row.split_at(count - k);
+            a[to + k..].iter_mut().zip(own).for_each(|(a, x)| *a += x);
+            for other in &runs[r + 1..] {
+                let (own, after) = row.split_at(other.count as usize);
+                a[other.to as usize..].iter_mut().zip(own).for_each(|(a, x)| *a += x);
+                row = after;
+            }
+        }
+    }
+}
+
 /// Rows of a front that are taken at once.
 const ABREAST: usize = 4;
 
@@ -303,8 +324,8 @@ fn backward(u: &[f64], w: usize, y: &mut [f64]) {
 
 /// The matrix of an upper triangle.
 fn mirrored(a: &[f64], m: usize) -> Vec<f64> {
-    let at = |k: usize| (k / m.max(1), k % m.max(1));
-    (0..m * m).map(at).map(|(i, j)| a[i.min(j) * m + i.max(j)]).collect()
+    let (at, stride) = (|k: usize| (k / m.max(1), k % m.max(1)), stride(m));
+    (0..m * m).map(at).map(|(i, j)| a[i.min(j) * stride + i.max(j)]).collect()
 }
 
 /// Sum of products: four sums, since one alone would wait for each of its terms.

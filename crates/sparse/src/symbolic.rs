@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::dense::stride;
 use crate::matrix::SparseMatrix;
 
 /// Fronts of so many columns at most are merged whatever that fills.
@@ -49,8 +50,20 @@ pub(crate) struct Front {
     pub(crate) rows: Range<usize>,
     /// Fronts that add to it.
     pub(crate) children: Vec<usize>,
+    /// Where its rows stand in the front that it adds to: a range of [`Symbolic::runs`].
+    pub(crate) runs: Range<usize>,
+    /// What it has of the matrix: a range of [`Symbolic::entries`].
+    pub(crate) entries: Range<usize>,
     /// Where its rows of the factor begin, `[columns, columns + rows]`.
     pub(crate) begin: usize,
+}
+
+/// Rows of a front that stand side by side in another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Run {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) count: u32,
 }
 
 /// Structure of a factor of matrices of one pattern. The last front is of what is eliminated last, empty if nothing is.
@@ -62,6 +75,9 @@ pub struct Symbolic {
     pub(crate) place: Vec<u32>,
     pub(crate) fronts: Vec<Front>,
     pub(crate) rows: Vec<u32>,
+    pub(crate) runs: Vec<Run>,
+    /// Where among a matrix's values, and where in the front.
+    pub(crate) entries: Vec<[u32; 2]>,
     /// Entries of the factor.
     pub(crate) size: usize,
 }
@@ -85,9 +101,11 @@ impl Symbolic {
         post.iter().enumerate().for_each(|(to, &from)| order[to] = before[from]);
 
         let place = places(&order);
-        let mut out = Self { order, place, fronts: Vec::new(), rows: Vec::new(), size: 0 };
+        let mut out =
+            Self { order, place, fronts: Vec::new(), rows: Vec::new(), runs: Vec::new(), entries: Vec::new(), size: 0 };
         let groups = out.groups(matrix, &parent);
         out.connect(groups, eliminated);
+        out.find_places(matrix);
         out
     }
 
@@ -143,7 +161,42 @@ impl Symbolic {
             self.rows.extend(group.rows);
             let begin = self.size;
             self.size += group.columns.len() * (group.columns.len() + rows.len());
-            self.fronts.push(Front { columns: group.columns, rows, children, begin });
+            self.fronts.push(Front { columns: group.columns, rows, children, runs: 0..0, entries: 0..0, begin });
+        }
+    }
+
+    /// Where in fronts entries of the matrix stand, and rows of those that add to them.
+    fn find_places(&mut self, matrix: &SparseMatrix) {
+        let mut local = vec![0; self.order.len()];
+        for f in 0..self.fronts.len() {
+            let front = &self.fronts[f];
+            let (columns, rows) = (front.columns.clone(), self.rows_of(front));
+            let stride = stride(columns.len() + rows.len());
+            let positions = columns.clone().chain(rows.iter().map(|&position| position as usize));
+            positions.enumerate().for_each(|(k, position)| local[position] = k as u32);
+            let first = self.entries.len();
+            for (k, position) in columns.enumerate() {
+                let dof = self.order[position] as usize;
+                for (at, &dof) in matrix.row(dof).0.iter().enumerate() {
+                    let place = self.place[dof as usize] as usize;
+                    if position <= place {
+                        let from = matrix.row_begin(self.order[position] as usize) + at;
+                        self.entries.push([from as u32, (k * stride) as u32 + local[place]]);
+                    }
+                }
+            }
+            self.fronts[f].entries = first..self.entries.len();
+            for child in self.fronts[f].children.clone() {
+                let first = self.runs.len();
+                for (from, &position) in self.rows[self.fronts[child].rows.clone()].iter().enumerate() {
+                    let to = local[position as usize];
+                    match self.runs[first..].last_mut() {
+                        Some(run) if run.to + run.count == to => run.count += 1,
+                        _ => self.runs.push(Run { from: from as u32, to, count: 1 }),
+                    }
+                }
+                self.fronts[child].runs = first..self.runs.len();
+            }
         }
     }
 
