@@ -171,7 +171,7 @@ impl Case {
         Ok(())
     }
 
-    /// The mirror against itself: f32 against f64, and lanes in another order, bit by bit.
+    /// The mirror against itself: f32 against f64; bit by bit lanes in another order, and one after the other instead of in packs.
     ///
     /// # Errors
     /// What differs.
@@ -184,12 +184,17 @@ impl Case {
                 .map_err(|fault| format!("{}, mirror in f32 against f64: {fault}", self.label()))?;
         }
         if self.reversible {
+            let alone = self.run::<f64, _>(&self.buffers, |specs| Ok(CpuStore::lone(specs))).map_err(text)?;
+            for ((at, _), (alone, packed)) in self.outputs.iter().zip(alone.iter().zip(&truth)) {
+                if !same(alone, packed) {
+                    let name = self.kernel.bindings[*at].name;
+                    return Err(format!("{}: {name} of a lane alone is not what it is in a pack", self.label()));
+                }
+            }
             let turned = self.on_cpu::<f32>(&self.reversed()).map_err(text)?;
             for ((at, _), (turned, straight)) in self.outputs.iter().zip(turned.iter().zip(&single)) {
                 let back = self.reversed()[*at].reverse_result(turned, self.lanes);
-                // A slot of zeros, there to fill up the tile, may turn -0 into 0 and nothing else.
-                let same = back.iter().zip(straight).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()));
-                if !same {
+                if !same(&back, straight) {
                     let name = self.kernel.bindings[*at].name;
                     return Err(format!("{}: {name} of a lane depends on its neighbours", self.label()));
                 }
@@ -233,6 +238,11 @@ impl Case {
             Ok(()) => Err(format!("{}: inputs off by a hundredth go unnoticed", self.label())),
         }
     }
+}
+
+/// Whether two lists are equal. A slot of zeros, there to fill up a tile, may turn -0 into 0 and nothing else.
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()))
 }
 
 /// What is smaller than this share of the largest number of its record, in f64 and in every record, is a zero that

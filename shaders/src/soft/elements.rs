@@ -18,18 +18,19 @@ use crate::math::{Mat3, Vec3, cross, dot, mat_vec};
 use crate::real::Real;
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, all_settled, law, soft};
+use crate::soft::points::points;
 use crate::soft::svd::svd;
 
 /// Nodes of an element at most.
-const MOST_NODES: usize = 27;
+pub(super) const MOST_NODES: usize = 27;
 /// Two stretches whose sum is smaller turn into each other by any rotation; the derivative of the rotation is held there.
 const NO_SUM: f64 = 1e-6;
 
 /// What a point of integration has to give: times its volume, a stress and the parts of its derivative.
 #[derive(Debug, Clone, Copy)]
-struct Response<R> {
+pub(super) struct Response<R> {
     /// First Piola-Kirchhoff stress.
-    stress: Mat3<R>,
+    pub(super) stress: Mat3<R>,
     /// The co-rotational and neo-Hookean laws: of `I`, and of `p_a p_b^T`.
     shear: R,
     bulk: R,
@@ -52,12 +53,45 @@ struct Response<R> {
 
 /// Material of an element.
 #[derive(Debug, Clone, Copy)]
-struct Moduli<R> {
+pub(super) struct Moduli<R> {
     mu: R,
     lambda: R,
-    pressure: R,
+    pub(super) pressure: R,
     /// `damping / h`
     rate: R,
+}
+
+impl<R: Real> Moduli<R> {
+    #[inline(always)]
+    pub(super) fn new(params: &[R]) -> Self {
+        let rate = params[soft::DAMPING] / params[soft::TIMESTEP];
+        Self { mu: params[soft::MU], lambda: params[soft::LAMBDA], pressure: R::lit(0.0), rate }
+    }
+}
+
+/// What an element is made of.
+pub(super) struct Element<'a, S> {
+    pub(super) nodes: &'a [u32],
+    pub(super) regions: &'a [u32],
+    /// The blocks of the matrix between its nodes.
+    pub(super) places: &'a [u32],
+    /// Of each point of integration.
+    pub(super) rest: &'a [S],
+}
+
+impl<'a, S> Element<'a, S> {
+    /// The next of the records.
+    #[inline(always)]
+    pub(super) fn take(dims: &Dims, words: &mut &'a [u32], rest: &mut &'a [S]) -> Self {
+        let (n, n_region) = (words[0] as usize, words[1] as usize);
+        let (regions, tail) = words[2..].split_at(n_region);
+        let (nodes, tail) = tail.split_at(n);
+        let (places, tail) = tail.split_at(n * (n + 1) / 2);
+        *words = tail;
+        let (own, tail) = rest.split_at(dims.n_point as usize * (1 + 3 * n));
+        *rest = tail;
+        Self { nodes, regions, places, rest: own }
+    }
 }
 
 /// `begin` and `velocity` v_k to `matrix` `[n_block, 9]` and `b` `[n_v]` of one tile.
@@ -77,46 +111,48 @@ pub fn elements<R: Real>(
     let h = params[soft::TIMESTEP];
     let n_node = dims.n_node as usize;
     nodes(dims, params, &topology[..n_node], &rest[..n_node], u, velocity, matrix, b);
-    let square = h * h;
-    let rate = params[soft::DAMPING] / h;
+    let (square, material) = (h * h, Moduli::new(params));
     let (mut words, mut rest) = (&topology[n_node..], &rest[4 * n_node..]);
-    // Of the nodes of an element: displacements at the start, by how much they grow, and what gradients come to.
+    // Of the nodes of an element: displacements at the start, by how much they grow, gradients at a point, what these come to.
     let none = [[R::lit(0.0); 3]; MOST_NODES];
-    let (mut start, mut by, mut pushed) = (none, none, [none; 2]);
+    let (mut start, mut by, mut gradients, mut pushed) = (none, none, none, [none; 2]);
     for _ in 0..dims.n_element {
-        let (n, n_region) = (words[0] as usize, words[1] as usize);
-        let (regions, tail) = words[2..].split_at(n_region);
-        let (nodes, tail) = tail.split_at(n);
-        let (places, tail) = tail.split_at(n * (n + 1) / 2);
-        words = tail;
-        let pressure = pressure(pressures, regions);
-        let moduli = Moduli { mu: params[soft::MU], lambda: params[soft::LAMBDA], pressure, rate };
-        for (i, &node) in nodes.iter().enumerate() {
+        let element = Element::take(dims, &mut words, &mut rest);
+        let n = element.nodes.len();
+        let moduli = Moduli { pressure: pressure(pressures, element.regions), ..material };
+        for (i, &node) in element.nodes.iter().enumerate() {
             for k in 0..3 {
                 let dof = 3 * node as usize + k;
                 start[i][k] = q[dof];
                 by[i][k] = h * velocity[dof];
             }
         }
-        for _ in 0..dims.n_point {
-            let (own, tail) = rest.split_at(1 + 3 * n);
-            rest = tail;
+        for own in element.rest.chunks_exact(1 + 3 * n) {
             let volume = R::splat(own[0]);
-            let gradients = &own[1..];
+            for (i, to) in gradients[..n].iter_mut().enumerate() {
+                *to = gradient(&own[1..], i);
+            }
+            let gradients = &gradients[..n];
             let before = add_gradient(gradients, &start[..n], [R::lit(0.0); 9]);
             let after = add_gradient(gradients, &by[..n], before);
             let f = deformed(&after);
             let response = respond(dims, &moduli, [&before, &after], &f);
             let force = h * volume;
-            for (i, &node) in nodes.iter().enumerate() {
-                let p = mat_vec(&response.stress, gradient(gradients, i));
+            for (&node, &g) in element.nodes.iter().zip(gradients) {
+                let p = mat_vec(&response.stress, g);
                 for k in 0..3 {
                     let dof = 3 * node as usize + k;
                     b[dof] = (-force).mul_add(p[k], b[dof]);
                 }
             }
             if dims.check == 0 {
-                stiffness(dims, &response, &f, gradients, places, n, square * volume, &mut pushed, matrix);
+                let scale = square * volume;
+                stiffness(dims, &response, &f, gradients, &mut pushed, |pair, own| {
+                    let at = element.places[pair] as usize * BLOCK;
+                    for (to, own) in matrix[at..at + BLOCK].iter_mut().zip(own) {
+                        *to = scale.mul_add(own, *to);
+                    }
+                });
             }
         }
     }
@@ -124,7 +160,7 @@ pub fn elements<R: Real>(
 
 /// Sets matrix, if one is made, and right-hand side to those of the nodes alone.
 #[inline(always)]
-fn nodes<R: Real>(
+pub(super) fn nodes<R: Real>(
     dims: &Dims,
     params: &[R],
     diagonals: &[u32],
@@ -154,7 +190,7 @@ fn nodes<R: Real>(
 
 /// Pressure in an element that is in some regions.
 #[inline(always)]
-fn pressure<R: Real>(pressures: &[R], regions: &[u32]) -> R {
+pub(super) fn pressure<R: Real>(pressures: &[R], regions: &[u32]) -> R {
     let mut sum = R::lit(0.0);
     for &region in regions {
         sum += pressures[region as usize];
@@ -170,7 +206,7 @@ fn identity<R: Real>() -> Mat3<R> {
 
 /// `I + H`
 #[inline(always)]
-fn deformed<R: Real>(h: &Mat3<R>) -> Mat3<R> {
+pub(super) fn deformed<R: Real>(h: &Mat3<R>) -> Mat3<R> {
     let one = R::lit(1.0);
     let mut f = *h;
     f[0] += one;
@@ -186,9 +222,8 @@ fn gradient<R: Real>(gradients: &[R::Scalar], i: usize) -> Vec3<R> {
 
 /// `H + sum u_i g_i^T`.
 #[inline(always)]
-fn add_gradient<R: Real>(gradients: &[R::Scalar], u: &[Vec3<R>], mut h: Mat3<R>) -> Mat3<R> {
-    for (i, u) in u.iter().enumerate() {
-        let g = gradient::<R>(gradients, i);
+pub(super) fn add_gradient<R: Real>(gradients: &[Vec3<R>], u: &[Vec3<R>], mut h: Mat3<R>) -> Mat3<R> {
+    for (g, u) in gradients.iter().zip(u) {
         for row in 0..3 {
             for column in 0..3 {
                 h[3 * row + column] = u[row].mul_add(g[column], h[3 * row + column]);
@@ -199,7 +234,7 @@ fn add_gradient<R: Real>(gradients: &[R::Scalar], u: &[Vec3<R>], mut h: Mat3<R>)
 }
 
 #[inline(always)]
-fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, [before, after]: [&Mat3<R>; 2], f: &Mat3<R>) -> Response<R> {
+pub(super) fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, [before, after]: [&Mat3<R>; 2], f: &Mat3<R>) -> Response<R> {
     let zero = R::lit(0.0);
     let mut out = Response {
         stress: [zero; 9],
@@ -348,25 +383,21 @@ fn strain<R: Real>(law: u32, h: &Mat3<R>) -> [R; 6] {
     [0, 1, 2, 3, 4, 5].map(|at| half.mul_add(squares[at], small[at]))
 }
 
-/// Adds a point's stiffness, times `scale`. `along`, `left`: memory.
+/// A point's stiffness, block by block: `(0,0) (1,0) (1,1) (2,0) ..`. `along`, `left`: memory.
 #[inline(always)]
-fn stiffness<R: Real>(
+pub(super) fn stiffness<R: Real>(
     dims: &Dims,
     response: &Response<R>,
     f: &Mat3<R>,
-    gradients: &[R::Scalar],
-    places: &[u32],
-    n: usize,
-    scale: R,
+    gradients: &[Vec3<R>],
     [along, left]: &mut [[Vec3<R>; MOST_NODES]; 2],
-    matrix: &mut [R],
+    mut add: impl FnMut(usize, [R; BLOCK]),
 ) {
     let isotropic = dims.law == law::COROTATED || dims.law == law::NEO_HOOKEAN;
     let swells = dims.law == law::NEO_HOOKEAN || dims.pressed == 1 && dims.law != law::LINEAR;
     let strains = dims.law == law::LINEAR || dims.law == law::SAINT_VENANT || dims.damped == 1;
     let zero = R::lit(0.0);
-    for i in 0..n {
-        let g = gradient(gradients, i);
+    for (i, &g) in gradients.iter().enumerate() {
         if isotropic {
             along[i] = mat_vec(&response.along, g);
         }
@@ -375,10 +406,8 @@ fn stiffness<R: Real>(
         }
     }
     let mut pair = 0;
-    for i in 0..n {
-        let a = gradient::<R>(gradients, i);
-        for j in 0..=i {
-            let b = gradient::<R>(gradients, j);
+    for (i, &a) in gradients.iter().enumerate() {
+        for (j, &b) in gradients[..=i].iter().enumerate() {
             let both = dot(a, b);
             let mut own = [zero; BLOCK];
             if isotropic {
@@ -397,10 +426,7 @@ fn stiffness<R: Real>(
                 add_symmetric(response.strain_shear * both, &response.gram, &mut own);
                 add_diagonal(product(&response.strain_stress, a, b), &mut own);
             }
-            let at = places[pair] as usize * BLOCK;
-            for (to, own) in matrix[at..at + BLOCK].iter_mut().zip(own) {
-                *to = scale.mul_add(own, *to);
-            }
+            add(pair, own);
             pair += 1;
         }
     }
@@ -475,6 +501,20 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
     let (topology, rest, params, begin) = (topology.index(), rest.real(), params.tile(), begin.tile());
     let (velocity, status, matrix, b) = (velocity.tile(), status.index(), matrix.tile_mut(), b.tile_mut());
     for t in (0..tiles).filter(|&t| !all_settled(nth(status, t, R::N as u32))) {
+        if R::N == 1 {
+            let scalars = bytemuck::cast_slice::<R, R::Scalar>;
+            points(
+                &dims,
+                topology,
+                rest,
+                scalars(nth(params, t, dims.n_param)),
+                scalars(nth(begin, t, dims.n_begin())),
+                scalars(nth(velocity, t, dims.n_v())),
+                bytemuck::cast_slice_mut(nth_mut(matrix, t, dims.n_block * BLOCK as u32)),
+                bytemuck::cast_slice_mut(nth_mut(b, t, dims.n_v())),
+            );
+            continue;
+        }
         elements(
             &dims,
             topology,

@@ -78,6 +78,9 @@ fn eliminate<R: Real>(plan: &Plan, matrix: &[R], factor: &mut [R]) -> R::Mask {
 /// `own -= sum X Y^T`, a row after the other: their sums stay in registers.
 #[inline(always)]
 fn subtract_products<R: Real>(done: &[R], products: &[u32], own: &mut [R; BLOCK]) {
+    if R::N == 1 {
+        return subtract_products_of_one(done, products, own);
+    }
     for row in 0..3 {
         let mut sums = [own[3 * row], own[3 * row + 1], own[3 * row + 2]];
         for pair in products.chunks_exact(2) {
@@ -91,6 +94,21 @@ fn subtract_products<R: Real>(done: &[R], products: &[u32], own: &mut [R; BLOCK]
         }
         own[3 * row..3 * row + 3].copy_from_slice(&sums);
     }
+}
+
+/// The same of one world, all rows at once: sums of a row alone would wait for each other.
+#[inline(always)]
+fn subtract_products_of_one<R: Real>(done: &[R], products: &[u32], own: &mut [R; BLOCK]) {
+    let mut sums = *own;
+    for pair in products.chunks_exact(2) {
+        let (x, y) = (block(done, pair[0]), block(done, pair[1]));
+        for k in 0..3 {
+            for (at, sum) in sums.iter_mut().enumerate() {
+                *sum = (-x[at / 3 * 3 + k]).mul_add(y[at % 3 * 3 + k], *sum);
+            }
+        }
+    }
+    *own = sums;
 }
 
 /// The Cholesky factor of a block on the diagonal, the inverses of its pivots in their places: into `own` and, as

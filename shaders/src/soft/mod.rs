@@ -14,6 +14,7 @@ pub mod body;
 pub mod elements;
 pub mod factor;
 pub mod gather;
+mod points;
 pub mod scatter;
 pub mod sides;
 pub mod slide;

@@ -67,10 +67,11 @@ fn a_world_does_not_depend_on_its_neighbours_or_its_place() {
 /// The CPU computes few worlds one after the other, many side by side.
 #[test]
 fn a_world_alone_has_the_bits_that_it_has_in_a_pack() {
-    let scenes = ["humanoid", "half-cheetah", "ant", "arm7", "cartpole", "heavy-stack", "clutter", "nut-turning"];
-    let by_default = scenes.map(|scene| (scene, "auto"));
+    let rigid = ["humanoid", "half-cheetah", "ant", "arm7", "cartpole", "heavy-stack", "clutter", "nut-turning"];
+    let soft = ["soft-pinch", "soft-ball-hand", "soft-crawler"];
+    let by_default = rigid.into_iter().chain(soft).map(|scene| (scene, "auto"));
     let by_others = ["pgs", "canal", "sap", "subadmm", "newton-cr"].map(|solver| ("quadruped", solver));
-    for (name, solver) in by_default.into_iter().chain(by_others) {
+    for (name, solver) in by_default.chain(by_others) {
         let model = scene(name);
         let options = BatchOptions { solver: solver.into(), ..options(Precision::F64) };
         let many: Vec<u64> = (0..8).collect();

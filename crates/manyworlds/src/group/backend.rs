@@ -25,7 +25,7 @@ const SOFTWARE_CHUNK: usize = 2048;
 /// Lanes of a solve that an invocation on a software adapter takes after each other at most: it has few invocations at once
 /// and gains from keeping them busy.
 const SOFTWARE_SHARE: u32 = 16;
-/// Lanes at most that the CPU computes one after the other, not side by side in packs.
+/// Lanes that the CPU computes one after the other in the time of a pack of them.
 const LONE: usize = 2;
 /// Rounds of loops of an invocation after which llvmpipe ends them without a word.
 const SOFTWARE_ROUNDS: u64 = 65535;
@@ -93,20 +93,28 @@ impl Backend {
         chunk.min((most / 32 * 32).max(32) as usize)
     }
 
-    /// Empty buffers of one chunk, whose sets of trees have so many lanes at most; on the CPU chunks share those that are `passing`.
+    /// Empty buffers of one chunk; lanes and degrees of freedom of its sets of trees; on the CPU chunks share those that are `passing`.
     pub(crate) fn store<T: Scalar>(
         &self,
         specs: &[BufferSpec],
-        lanes: usize,
+        sets: &[(usize, u32)],
         passing: &Arc<Passing<T>>,
     ) -> Result<Box<dyn Store<T>>, Error> {
         let passing = || Arc::clone(passing);
         Ok(match self {
-            Self::Cpu if lanes <= LONE => Box::new(CpuStore::lone(specs).sharing(passing())),
+            Self::Cpu if are_lone(sets) => Box::new(CpuStore::lone(specs).sharing(passing())),
             Self::Cpu => Box::new(CpuStore::new(specs).sharing(passing())),
             Self::Device(device) => Box::new(GpuStore::new(device, specs)?),
         })
     }
+}
+
+/// Whether lanes take less time one after the other than side by side in packs, by the squares of their degrees of freedom.
+fn are_lone(sets: &[(usize, u32)]) -> bool {
+    let time = |lanes: fn(usize) -> usize| -> u64 {
+        sets.iter().map(|&(of_set, dofs)| lanes(of_set) as u64 * u64::from(dofs).pow(2)).sum()
+    };
+    time(|lanes| lanes) <= time(|lanes| LONE * lanes.div_ceil(LANES))
 }
 
 /// Worlds of a chunk of the CPU: several tiles of small worlds, where every thread has two chunks all the same.

@@ -100,8 +100,8 @@ impl<T: Scalar> Group<T> {
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let worlds = chunk_worlds.min(n_world - first);
-            let lanes = shared.sets.iter().map(|set| worlds * set.trees.len()).max().unwrap_or(0);
-            let store = backend.store(&specs, lanes, &passing)?;
+            let lanes: Vec<_> = shared.sets.iter().map(|set| (worlds * set.trees.len(), set.layout.dims.n_v)).collect();
+            let store = backend.store(&specs, &lanes, &passing)?;
             let others = (&columns, rows, left);
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, others, store, worlds, backend)?);
         }
