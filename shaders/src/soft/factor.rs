@@ -99,16 +99,22 @@ fn subtract_products<R: Real>(done: &[R], products: &[u32], own: &mut [R; BLOCK]
 /// The same of one world, all rows at once: sums of a row alone would wait for each other.
 #[inline(always)]
 fn subtract_products_of_one<R: Real>(done: &[R], products: &[u32], own: &mut [R; BLOCK]) {
-    let mut sums = *own;
+    let [mut first, mut second, mut third] = [0, 3, 6].map(|at| [own[at], own[at + 1], own[at + 2]]);
     for pair in products.chunks_exact(2) {
         let (x, y) = (block(done, pair[0]), block(done, pair[1]));
         for k in 0..3 {
-            for (at, sum) in sums.iter_mut().enumerate() {
-                *sum = (-x[at / 3 * 3 + k]).mul_add(y[at % 3 * 3 + k], *sum);
+            let y = [y[k], y[3 + k], y[6 + k]];
+            for (row, sums) in [&mut first, &mut second, &mut third].into_iter().enumerate() {
+                let minus = -x[3 * row + k];
+                for (sum, y) in sums.iter_mut().zip(y) {
+                    *sum = minus.mul_add(y, *sum);
+                }
             }
         }
     }
-    *own = sums;
+    for (own, sums) in own.chunks_exact_mut(3).zip([first, second, third]) {
+        own.copy_from_slice(&sums);
+    }
 }
 
 /// The Cholesky factor of a block on the diagonal, the inverses of its pivots in their places: into `own` and, as

@@ -292,8 +292,15 @@ impl Engine {
             workspace.points.rounding.origin = shape.centre.abs().max_element();
             for (number, (ball, &corners)) in spheres[pair.soft].iter().zip(&surface.triangles).enumerate() {
                 let near = ball.radius + shape.radius + reach + surface.radius;
-                if (ball.centre - shape.centre).length_squared() >= near * near {
+                let offset = ball.centre - shape.centre;
+                if offset.length_squared() >= near * near {
                     continue;
+                }
+                if let Core::Box(half) = core {
+                    let beside = shape.local(offset).abs() - half;
+                    if beside.max_element() > ball.radius + reach + surface.radius {
+                        continue;
+                    }
                 }
                 let Some(facet) = Facet::new(corners, at, ball) else { continue };
                 points.clear();

@@ -74,29 +74,47 @@ pub(super) fn nearest(
     Some(Ok(Nearest { normal: a.axes * normal, distance: separation, middle }))
 }
 
-/// The direction that parts them most; `Err`: one that parts them by more than `within`. `None`: the triangle has no area.
-fn separate(half: Vector, corners: [Vector; 3], within: f64) -> Result<Option<Best>, Vector> {
-    let mut best: Option<Best> = None;
-    let least = ROUNDING * half.max_element();
-    // Both ways along a direction: how high the box is, and the lowest and highest corner.
-    let mut look = |normal: Vector, high: f64, [low, top]: [f64; 2], axis: Axis| {
+/// Directions that were looked along.
+struct Search {
+    best: Option<Best>,
+    /// What parts them by more ends the search.
+    within: f64,
+    /// By how much one must be better than those before.
+    least: f64,
+}
+
+impl Search {
+    /// Both ways along a direction: how high the box is, and the lowest and highest corner. `Err`: it parts them by more than `within`.
+    fn look(&mut self, normal: Vector, high: f64, [low, top]: [f64; 2], axis: Axis) -> Result<(), Vector> {
         let (separation, normal) = if low >= -top { (low - high, normal) } else { (-top - high, -normal) };
-        if separation > within {
+        if separation > self.within {
             return Err(normal);
         }
-        if best.as_ref().is_none_or(|best| separation > best.separation + least) {
-            best = Some(Best { separation, normal, axis });
+        if self.best.as_ref().is_none_or(|best| separation > best.separation + self.least) {
+            self.best = Some(Best { separation, normal, axis });
         }
         Ok(())
-    };
+    }
+}
+
+/// The direction that parts them most; `Err`: one that parts them by more than `within`. `None`: the triangle has no area.
+fn separate(half: Vector, corners: [Vector; 3], within: f64) -> Result<Option<Best>, Vector> {
+    let mut search = Search { best: None, within, least: ROUNDING * half.max_element() };
     let [p, q, r] = corners;
     let (low, top) = (p.min(q).min(r), p.max(q).max(r));
     for (k, axis) in [Vector::X, Vector::Y, Vector::Z].into_iter().enumerate() {
-        look(axis, half[k], [low[k], top[k]], Axis::Face(k))?;
+        search.look(axis, half[k], [low[k], top[k]], Axis::Face(k))?;
     }
-    let Some(normal) = (q - p).cross(r - p).try_normalize() else { return Ok(None) };
+    let across = (q - p).cross(r - p);
+    if across == Vector::ZERO {
+        return Ok(None);
+    }
+    if search.best.as_ref().is_some_and(|best| is_least(half, corners, best)) {
+        return Ok(search.best);
+    }
+    let Some(normal) = across.try_normalize() else { return Ok(None) };
     let height = p.dot(normal);
-    look(normal, normal.abs().dot(half), [height; 2], Axis::Triangle)?;
+    search.look(normal, normal.abs().dot(half), [height; 2], Axis::Triangle)?;
     for edge in 0..3 {
         let (from, to, third) = (corners[edge], corners[(edge + 1) % 3], corners[(edge + 2) % 3]);
         let along = to - from;
@@ -109,10 +127,23 @@ fn separate(half: Vector, corners: [Vector; 3], within: f64) -> Result<Option<Be
             let normal = cross / square.sqrt();
             let (one, other) = (from.dot(normal), third.dot(normal));
             let ends = [one.min(other), one.max(other)];
-            look(normal, normal.abs().dot(half), ends, Axis::Edges(k, edge))?;
+            search.look(normal, normal.abs().dot(half), ends, Axis::Edges(k, edge))?;
         }
     }
-    Ok(best)
+    Ok(search.best)
+}
+
+/// Whether no direction parts them more than the best face does. The lowest corner tells: over the face it is as near as two points of
+/// them come, and below it, as far from every plane that the box touches as from the nearest face.
+fn is_least(half: Vector, corners: [Vector; 3], face: &Best) -> bool {
+    let along = |corner: &Vector| corner.dot(face.normal);
+    let lowest = corners.into_iter().min_by(|p, q| along(p).total_cmp(&along(q)));
+    let depth = (-face.separation).max(0.0);
+    lowest.is_some_and(|lowest| {
+        // Of the face's own axis: not as far below it that the face behind is nearer.
+        let room = |k: usize| if face.normal[k] == 0.0 { half[k] - lowest[k].abs() } else { half[k] };
+        (0..3).all(|k| room(k) >= depth)
+    })
 }
 
 /// Whether a point lies over a triangle, seen along its normal.
