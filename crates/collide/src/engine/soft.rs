@@ -296,6 +296,7 @@ impl Engine {
                 if offset.length_squared() >= near * near {
                     continue;
                 }
+                // A plate is far smaller than the sphere about it.
                 if let Core::Box(half) = core {
                     let beside = shape.local(offset).abs() - half;
                     if beside.max_element() > ball.radius + reach + surface.radius {
