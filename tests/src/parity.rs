@@ -185,19 +185,22 @@ impl Case {
         }
         if self.reversible {
             let alone = self.run::<f64, _>(&self.buffers, |specs| Ok(CpuStore::lone(specs))).map_err(text)?;
-            for ((at, _), (alone, packed)) in self.outputs.iter().zip(alone.iter().zip(&truth)) {
-                if !same(alone, packed) {
-                    let name = self.kernel.bindings[*at].name;
-                    return Err(format!("{}: {name} of a lane alone is not what it is in a pack", self.label()));
-                }
-            }
-            let turned = self.on_cpu::<f32>(&self.reversed()).map_err(text)?;
-            for ((at, _), (turned, straight)) in self.outputs.iter().zip(turned.iter().zip(&single)) {
-                let back = self.reversed()[*at].reverse_result(turned, self.lanes);
-                if !same(&back, straight) {
-                    let name = self.kernel.bindings[*at].name;
-                    return Err(format!("{}: {name} of a lane depends on its neighbours", self.label()));
-                }
+            self.require_same(&alone, &truth, "of a lane alone is not what it is in a pack")?;
+            let reversed = self.reversed();
+            let turned = self.on_cpu::<f32>(&reversed).map_err(text)?;
+            let outputs = self.outputs.iter().zip(&turned);
+            let back: Vec<_> = outputs.map(|((at, _), x)| reversed[*at].reverse_result(x, self.lanes)).collect();
+            self.require_same(&back, &single, "of a lane depends on its neighbours")?;
+        }
+        Ok(())
+    }
+
+    /// That outputs are equal, bit by bit; `fault`: what else is said of the first that is not. A slot of zeros, there to fill up a tile, may
+    /// turn -0 into 0 and nothing else.
+    fn require_same(&self, got: &[Vec<f64>], wanted: &[Vec<f64>], fault: &str) -> Result<(), String> {
+        for ((at, _), (got, wanted)) in self.outputs.iter().zip(got.iter().zip(wanted)) {
+            if !got.iter().zip(wanted).all(|(a, b)| a == b || (a.is_nan() && b.is_nan())) {
+                return Err(format!("{}: {} {fault}", self.label(), self.kernel.bindings[*at].name));
             }
         }
         Ok(())
@@ -238,11 +241,6 @@ impl Case {
             Ok(()) => Err(format!("{}: inputs off by a hundredth go unnoticed", self.label())),
         }
     }
-}
-
-/// Whether two lists are equal. A slot of zeros, there to fill up a tile, may turn -0 into 0 and nothing else.
-fn same(a: &[f64], b: &[f64]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()))
 }
 
 /// What is smaller than this share of the largest number of its record, in f64 and in every record, is a zero that

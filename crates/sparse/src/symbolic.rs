@@ -176,11 +176,10 @@ impl Symbolic {
             positions.enumerate().for_each(|(k, position)| local[position] = k as u32);
             let first = self.entries.len();
             for (k, position) in columns.enumerate() {
-                let dof = self.order[position] as usize;
-                for (at, &dof) in matrix.row(dof).0.iter().enumerate() {
+                let row = self.order[position] as usize;
+                for (from, &dof) in (matrix.row_begin(row)..).zip(matrix.row(row).0) {
                     let place = self.place[dof as usize] as usize;
                     if position <= place {
-                        let from = matrix.row_begin(self.order[position] as usize) + at;
                         self.entries.push([from as u32, (k * stride) as u32 + local[place]]);
                     }
                 }

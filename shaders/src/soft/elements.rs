@@ -105,6 +105,11 @@ pub fn elements<R: Real>(
     matrix: &mut [R],
     b: &mut [R],
 ) {
+    if R::N == 1 {
+        let scalars = bytemuck::cast_slice::<R, R::Scalar>;
+        let (matrix, b) = (bytemuck::cast_slice_mut(matrix), bytemuck::cast_slice_mut(b));
+        return points(dims, topology, rest, scalars(params), scalars(begin), scalars(velocity), matrix, b);
+    }
     let n_v = dims.n_v() as usize;
     let (q, begin) = begin.split_at(n_v);
     let (u, pressures) = begin.split_at(n_v);
@@ -133,10 +138,7 @@ pub fn elements<R: Real>(
                 *to = gradient(&own[1..], i);
             }
             let gradients = &gradients[..n];
-            let before = add_gradient(gradients, &start[..n], [R::lit(0.0); 9]);
-            let after = add_gradient(gradients, &by[..n], before);
-            let f = deformed(&after);
-            let response = respond(dims, &moduli, [&before, &after], &f);
+            let (f, response) = respond_at(dims, &moduli, gradients, [&start[..n], &by[..n]]);
             let force = h * volume;
             for (&node, &g) in element.nodes.iter().zip(gradients) {
                 let p = mat_vec(&response.stress, g);
@@ -206,7 +208,7 @@ fn identity<R: Real>() -> Mat3<R> {
 
 /// `I + H`
 #[inline(always)]
-pub(super) fn deformed<R: Real>(h: &Mat3<R>) -> Mat3<R> {
+fn deformed<R: Real>(h: &Mat3<R>) -> Mat3<R> {
     let one = R::lit(1.0);
     let mut f = *h;
     f[0] += one;
@@ -222,7 +224,7 @@ fn gradient<R: Real>(gradients: &[R::Scalar], i: usize) -> Vec3<R> {
 
 /// `H + sum u_i g_i^T`.
 #[inline(always)]
-pub(super) fn add_gradient<R: Real>(gradients: &[Vec3<R>], u: &[Vec3<R>], mut h: Mat3<R>) -> Mat3<R> {
+fn add_gradient<R: Real>(gradients: &[Vec3<R>], u: &[Vec3<R>], mut h: Mat3<R>) -> Mat3<R> {
     for (g, u) in gradients.iter().zip(u) {
         for row in 0..3 {
             for column in 0..3 {
@@ -233,8 +235,22 @@ pub(super) fn add_gradient<R: Real>(gradients: &[Vec3<R>], u: &[Vec3<R>], mut h:
     h
 }
 
+/// F, and what a point has to give, by the gradients of shape functions, the nodes' displacements at the start and by how much they grow.
 #[inline(always)]
-pub(super) fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, [before, after]: [&Mat3<R>; 2], f: &Mat3<R>) -> Response<R> {
+pub(super) fn respond_at<R: Real>(
+    dims: &Dims,
+    moduli: &Moduli<R>,
+    gradients: &[Vec3<R>],
+    [start, by]: [&[Vec3<R>]; 2],
+) -> (Mat3<R>, Response<R>) {
+    let before = add_gradient(gradients, start, [R::lit(0.0); 9]);
+    let after = add_gradient(gradients, by, before);
+    let f = deformed(&after);
+    (f, respond(dims, moduli, [&before, &after], &f))
+}
+
+#[inline(always)]
+fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, [before, after]: [&Mat3<R>; 2], f: &Mat3<R>) -> Response<R> {
     let zero = R::lit(0.0);
     let mut out = Response {
         stress: [zero; 9],
@@ -501,20 +517,6 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
     let (topology, rest, params, begin) = (topology.index(), rest.real(), params.tile(), begin.tile());
     let (velocity, status, matrix, b) = (velocity.tile(), status.index(), matrix.tile_mut(), b.tile_mut());
     for t in (0..tiles).filter(|&t| !all_settled(nth(status, t, R::N as u32))) {
-        if R::N == 1 {
-            let scalars = bytemuck::cast_slice::<R, R::Scalar>;
-            points(
-                &dims,
-                topology,
-                rest,
-                scalars(nth(params, t, dims.n_param)),
-                scalars(nth(begin, t, dims.n_begin())),
-                scalars(nth(velocity, t, dims.n_v())),
-                bytemuck::cast_slice_mut(nth_mut(matrix, t, dims.n_block * BLOCK as u32)),
-                bytemuck::cast_slice_mut(nth_mut(b, t, dims.n_v())),
-            );
-            continue;
-        }
         elements(
             &dims,
             topology,

@@ -5,7 +5,7 @@
 use crate::math::{Vec3, mat_vec};
 use crate::real::{Real, Scalar};
 use crate::soft::body::{BLOCK, SoftDims, soft};
-use crate::soft::elements::{Element, MOST_NODES, Moduli, add_gradient, deformed, nodes, pressure, respond, stiffness};
+use crate::soft::elements::{Element, MOST_NODES, Moduli, nodes, pressure, respond_at, stiffness};
 
 /// What is added to a sum and leaves it as it is, were it a negative zero.
 const NOTHING: f64 = -0.0;
@@ -22,7 +22,7 @@ struct Points<P> {
     by: OfNodes<P>,
     /// Memory of [`stiffness`].
     pushed: [OfNodes<P>; 2],
-    /// What they add: forces, and stiffness block by block; times volumes.
+    /// What they add by volume: forces, and stiffness block by block.
     forces: OfNodes<P>,
     blocks: Vec<[P; BLOCK]>,
 }
@@ -113,10 +113,7 @@ impl<P: Real> Points<P> {
     fn compute(&mut self, dims: &SoftDims, moduli: &Moduli<P>, most: usize) {
         let Self { gradients, start, by, pushed, forces, blocks } = self;
         let gradients = &gradients[..most];
-        let before = add_gradient(gradients, &start[..most], [P::lit(0.0); 9]);
-        let after = add_gradient(gradients, &by[..most], before);
-        let f = deformed(&after);
-        let response = respond(dims, moduli, [&before, &after], &f);
+        let (f, response) = respond_at(dims, moduli, gradients, [&start[..most], &by[..most]]);
         for (force, &g) in forces.iter_mut().zip(gradients) {
             *force = mat_vec(&response.stress, g);
         }

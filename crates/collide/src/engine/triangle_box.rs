@@ -51,8 +51,7 @@ pub(super) fn nearest(
     let Best { separation, normal, axis } = best;
     let on_box = match axis {
         Axis::Face(k) => {
-            let lowest = corners.into_iter().min_by(|p, q| p.dot(normal).total_cmp(&q.dot(normal)))?;
-            let on_box = lowest - normal * separation;
+            let on_box = lowest(corners, normal)? - normal * separation;
             let beside = (0..3).any(|other| other != k && on_box[other].abs() > half[other]);
             if separation > 0.0 && beside {
                 return None;
@@ -136,14 +135,17 @@ fn separate(half: Vector, corners: [Vector; 3], within: f64) -> Result<Option<Be
 /// Whether no direction parts them more than the best face does. The lowest corner tells: over the face it is as near as two points of
 /// them come, and below it, as far from every plane that the box touches as from the nearest face.
 fn is_least(half: Vector, corners: [Vector; 3], face: &Best) -> bool {
-    let along = |corner: &Vector| corner.dot(face.normal);
-    let lowest = corners.into_iter().min_by(|p, q| along(p).total_cmp(&along(q)));
     let depth = (-face.separation).max(0.0);
-    lowest.is_some_and(|lowest| {
+    lowest(corners, face.normal).is_some_and(|lowest| {
         // Of the face's own axis: not as far below it that the face behind is nearer.
         let room = |k: usize| if face.normal[k] == 0.0 { half[k] - lowest[k].abs() } else { half[k] };
         (0..3).all(|k| room(k) >= depth)
     })
+}
+
+/// The lowest corner along a normal.
+fn lowest(corners: [Vector; 3], normal: Vector) -> Option<Vector> {
+    corners.into_iter().min_by(|p, q| p.dot(normal).total_cmp(&q.dot(normal)))
 }
 
 /// Whether a point lies over a triangle, seen along its normal.
