@@ -6,6 +6,9 @@
 //! pushed inwards only. Two triangles have no thickness, so the nearest way out of an overlap may lead through one of them: then
 //! it is one of the two faces' normals instead.
 
+mod facet;
+mod found;
+
 use std::collections::BTreeMap;
 
 use manyworlds_model::{Contacting, Model};
@@ -24,18 +27,8 @@ use super::triangle_box;
 use super::{Engine, Kind, Matrix, Memory, Sink, Vector};
 use crate::soft::{Side, SoftContact};
 use crate::{Contact, Overrides};
-
-/// A triangle takes a push along directions within this of its inward normal: cosine of the angle.
-const INWARD: f64 = 0.2;
-
-/// So far, of the smaller one's radius, two triangles may be within each other: beyond, they are on other sides of their bodies.
-const BEHIND: f64 = 0.25;
-
-/// Triangles nearer than this, of the smaller one's radius, may be within each other: which way out is the nearest says nothing.
-const CLOSED: f64 = 1e-6;
-
-/// Weights below this, of one, count as none: the point lies on an edge or a vertex.
-const SNAP: f64 = 1e-6;
+use facet::{BEHIND, CLOSED, Facet};
+use found::Found;
 
 /// The surfaces of a model's soft bodies.
 #[derive(Debug)]
@@ -183,78 +176,6 @@ impl Surface {
     }
 }
 
-/// A triangle where it is: its corners about their middle, that, and its outward normal.
-struct Facet {
-    about: [Vector; 3],
-    placed: Placed,
-    normal: Vector,
-}
-
-impl Facet {
-    /// None where it has no area.
-    fn new(vertices: [u32; 3], at: &[[f64; 3]], ball: &Ball) -> Option<Self> {
-        let about = vertices.map(|vertex| Vector::from_array(at[vertex as usize]) - ball.centre);
-        let normal = (about[1] - about[0]).cross(about[2] - about[0]).try_normalize()?;
-        let placed = Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, ..Placed::default() };
-        Some(Self { about, placed, normal })
-    }
-
-    /// Whether a part of another triangle is on the outer side of this one's plane, or behind it by less than so much.
-    fn is_before(&self, other: &Self, behind: f64) -> bool {
-        let offset = other.placed.centre - self.placed.centre - self.about[0];
-        let highest = other.about.iter().map(|corner| (offset + *corner).dot(self.normal));
-        highest.fold(f64::NEG_INFINITY, f64::max) > -behind
-    }
-
-    /// Whether a normal from this triangle to another pushes both inwards.
-    fn is_inward(&self, other: &Self, normal: Vector) -> bool {
-        normal.dot(self.normal) >= INWARD && -normal.dot(other.normal) >= INWARD
-    }
-
-    /// What pushes this triangle and another inwards where the nearest way does not: the better of the two faces' normals, if they
-    /// are not too far within each other. Apart, they do not face each other.
-    fn facing(&self, other: &Self, nearest: Nearest) -> Option<Nearest> {
-        if self.is_inward(other, nearest.normal) {
-            return Some(nearest);
-        }
-        let size = self.placed.radius.min(other.placed.radius);
-        if nearest.distance > CLOSED * size {
-            return None;
-        }
-        let offset = other.placed.centre - self.placed.centre;
-        let by = |normal: Vector, of_other: bool| {
-            let along = |a: &Vector, b: &Vector| a.dot(normal).total_cmp(&b.dot(normal));
-            let top = self.about.into_iter().max_by(along)?;
-            let bottom = offset + other.about.into_iter().min_by(along)?;
-            let distance = (bottom - top).dot(normal);
-            // The corner of the other one is the point, and the face is where it is.
-            let middle = if of_other { top + normal * (0.5 * distance) } else { bottom - normal * (0.5 * distance) };
-            Some(Nearest { normal, distance, middle })
-        };
-        let both = [by(self.normal, false), by(-other.normal, true)].into_iter().flatten();
-        both.filter(|found| self.is_inward(other, found.normal) && found.distance > -BEHIND * size)
-            .max_by(|a, b| a.distance.total_cmp(&b.distance))
-    }
-
-    /// Weights of the corners at a point of the triangle's plane, brought into the triangle; those that are next to none
-    /// are none.
-    fn weights(&self, point: Vector) -> [f64; 3] {
-        let [a, b, c] = self.about;
-        let point = point - self.placed.centre;
-        let area = (b - a).cross(c - a).dot(self.normal);
-        let part = |from: Vector, to: Vector| (to - from).cross(point - from).dot(self.normal) / area;
-        let mut weights = [part(b, c), part(c, a), part(a, b)].map(|w| if w < SNAP { 0.0 } else { w });
-        let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= sum);
-        // What is all but one is one.
-        if let Some(corner) = weights.iter().position(|&w| w > 1.0 - 2.0 * SNAP) {
-            weights = [0.0; 3];
-            weights[corner] = 1.0;
-        }
-        weights
-    }
-}
-
 impl Engine {
     /// Contacts of the soft bodies of one of the worlds whose geoms were placed last; `overrides` as then.
     pub(crate) fn collide_soft<'n>(
@@ -335,7 +256,7 @@ impl Engine {
                 }
                 for contact in points.iter() {
                     let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
-                    if -normal.dot(facet.normal) < INWARD {
+                    if !facet.takes(normal) {
                         continue;
                     }
                     let on = point + normal * (0.5 * contact.distance + surface.radius);
@@ -427,6 +348,7 @@ impl Engine {
         };
         near_pairs(counts, itself, ball, reach + radii[0] + radii[1], grid);
         let mut own: Option<(u32, Facet)> = None;
+        let mut smallest = f64::INFINITY;
         for &(first, other) in &grid.near {
             if own.as_ref().is_none_or(|own| own.0 != first) {
                 let corners = surfaces[0].triangles[first as usize];
@@ -447,6 +369,7 @@ impl Engine {
                     continue;
                 }
             }
+            smallest = smallest.min(a.placed.radius).min(b.placed.radius);
             points.clear();
             let mut sink = Sink::new(points, self.pose_rounding);
             sink.reach = reach;
@@ -472,6 +395,7 @@ impl Engine {
                 found.push(contact, on_second, Some(on_first), number);
             }
         }
+        found.settle(CLOSED * smallest);
     }
 }
 
@@ -499,89 +423,4 @@ fn near_pairs([first, second]: [u32; 2], itself: bool, ball: impl Fn(u32) -> Bal
         grid.near.retain(|&(a, b)| a < first && first <= b);
     }
     grid.near.sort_unstable();
-}
-
-/// Where the contacts of one pair go.
-struct Found<'a> {
-    out: &'a mut Vec<SoftContact>,
-    seen: &'a mut BTreeMap<(u64, u64), usize>,
-    /// Where the pair's begin.
-    begin: usize,
-    number: u64,
-    friction: f64,
-    restitution: f64,
-    /// The first side, where it is a rigid geom.
-    rigid: Option<Side>,
-}
-
-impl<'a> Found<'a> {
-    fn new(
-        out: &'a mut Vec<SoftContact>,
-        seen: &'a mut BTreeMap<(u64, u64), usize>,
-        (number, pair): (u64, &Pair),
-        friction: f64,
-        rigid: Option<Side>,
-    ) -> Self {
-        seen.clear();
-        let begin = out.len();
-        Self { out, seen, begin, number, friction, restitution: pair.restitution, rigid }
-    }
-
-    /// Adds a contact, the normal into `second`. A point on a vertex or an edge is found from every triangle about it and is
-    /// one contact, the deepest found. `triangle` tells points inside of triangles apart.
-    fn push(&mut self, contact: &Contact, second: Side, first: Option<Side>, triangle: u64) {
-        let Some(first) = first.or(self.rigid) else { return };
-        let place = |side: &Side| match side {
-            Side::Rigid { .. } => Some(0),
-            Side::Soft { vertices, weights, .. } => {
-                (0..3).find(|&k| weights[k] == 1.0).map(|corner| u64::from(vertices[corner]) + 1)
-            }
-        };
-        let on_vertex = place(&second);
-        let key = match (place(&first), on_vertex) {
-            (Some(a), Some(b)) => (a << 32 | b, 0),
-            // Inside of a triangle or on an edge: by the triangle, and the feature that the shapes' overlap has there.
-            _ => (1 << 63 | triangle, contact.feature + 1),
-        };
-        let found = SoftContact {
-            sides: [first, second],
-            point: contact.point,
-            normal: contact.normal,
-            distance: contact.distance,
-            friction: self.friction,
-            restitution: self.restitution,
-            feature: [self.number, key.0, key.1],
-        };
-        if let Some(&at) = self.seen.get(&key) {
-            if found.distance < self.out[at].distance {
-                self.out[at] = found;
-            }
-            return;
-        }
-        if let Some(other) = self.near_on_an_edge(&found) {
-            if found.distance < self.out[other].distance {
-                self.out[other] = found;
-            }
-            return;
-        }
-        self.seen.insert(key, self.out.len());
-        self.out.push(found);
-    }
-
-    /// One that was found from a neighbouring triangle at the same point.
-    fn near_on_an_edge(&self, found: &SoftContact) -> Option<usize> {
-        let Side::Soft { weights, vertices, .. } = &found.sides[1] else { return None };
-        let on_edge = weights.contains(&0.0);
-        if !on_edge {
-            return None;
-        }
-        let same = |other: &SoftContact| {
-            let Side::Soft { vertices: others, weights: theirs, .. } = &other.sides[1] else { return false };
-            let weight_of = |vertex: u32| (0..3).find(|&k| others[k] == vertex).map_or(0.0, |k| theirs[k]);
-            let alike = (0..3).all(|k| (weights[k] - weight_of(vertices[k])).abs() < 1e-3);
-            let gap = |k: usize| other.normal[k] * found.normal[k];
-            alike && gap(0) + gap(1) + gap(2) > 0.99
-        };
-        (self.begin..self.out.len()).find(|&at| same(&self.out[at]))
-    }
 }
