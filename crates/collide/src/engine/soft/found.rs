@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Pair;
+use super::{Pair, Vector};
 use crate::Contact;
 use crate::soft::{Side, SoftContact};
-
-/// A vertex of a soft body's surface: the body, and its number there.
-type Corner = (u32, u32);
 
 /// Where the contacts of one pair go.
 pub(super) struct Found<'a> {
@@ -37,18 +34,24 @@ impl<'a> Found<'a> {
 
     /// Adds a contact, the normal into `second`. A point on a vertex or an edge is found from every triangle about it and is
     /// one contact: in a rigid shape, which is convex, the deepest; in another surface the one that is nearest to it, see
-    /// [`Self::settle`]. `triangle` tells points inside of triangles apart.
-    pub(super) fn push(&mut self, contact: &Contact, second: Side, first: Option<Side>, triangle: u64) {
+    /// [`Self::settle`]. `triangles` tell points inside of triangles apart: of the first side, where it is soft, and of the second.
+    pub(super) fn push(&mut self, contact: &Contact, second: Side, first: Option<Side>, triangles: [u32; 2]) {
         let Some(first) = first.or(self.rigid) else { return };
-        let place = |side: &Side| match side {
-            Side::Rigid { .. } => Some(0),
-            Side::Soft { .. } => corner(side).map(|(_, vertex)| u64::from(vertex) + 1),
+        let vertex = |side: &Side| match side {
+            Side::Rigid { .. } => None,
+            Side::Soft { vertices, weights, .. } => {
+                (0..3).find(|&k| weights[k] == 1.0).map(|corner| u64::from(vertices[corner]) + 1)
+            }
         };
-        let on_vertex = place(&second);
-        let key = match (place(&first), on_vertex) {
+        let [on_first, on_second] = triangles.map(u64::from);
+        let key = match (vertex(&first), vertex(&second)) {
             (Some(a), Some(b)) => (a << 32 | b, 0),
-            // Inside of a triangle or on an edge: by the triangle, and the feature that the shapes' overlap has there.
-            _ => (1 << 63 | triangle, contact.feature + 1),
+            (None, Some(b)) if self.rigid.is_some() => (b, 0),
+            // One vertex and one triangle.
+            (Some(a), None) => (1 << 62 | a << 32 | on_second, 0),
+            (None, Some(b)) => (1 << 62 | b << 32 | on_first, 1),
+            // Inside of a triangle or on an edge: by the triangles, and the feature that the shapes' overlap has there.
+            (None, None) => (1 << 63 | on_first << 32 | on_second, contact.feature + 1),
         };
         let found = SoftContact {
             sides: [first, second],
@@ -71,23 +74,25 @@ impl<'a> Found<'a> {
         self.out.push(found);
     }
 
-    /// Forgets contacts of two surfaces that have a vertex of one deeper in the other than another contact of it is away. The nearest
-    /// one says on which side of the other surface the vertex is: a triangle that hangs on one which rests on a face touches that
-    /// face as well, and by its own normal it may seem deep within the other body. `slack`: so much is rounding, m.
+    /// Forgets contacts of two surfaces that have a point deeper in one of them than it can be: than the way from it to another
+    /// contact's point, and from there to that surface. What rests on a face beside an edge touches the next face as well, and may seem
+    /// deep by the normal of that. `slack`: so much is rounding, m.
     pub(super) fn settle(&mut self, slack: f64) {
-        let mut away: BTreeMap<Corner, f64> = BTreeMap::new();
-        for contact in &self.out[self.begin..] {
-            for corner in contact.sides.iter().filter_map(corner) {
-                let least = away.entry(corner).or_insert(f64::INFINITY);
-                *least = least.min(contact.distance.abs());
-            }
-        }
-        let is_within = |contact: &SoftContact| {
-            contact.sides.iter().filter_map(corner).all(|corner| contact.distance >= -away[&corner] - slack)
+        let ends = |contact: &SoftContact| {
+            let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
+            [-0.5, 0.5].map(|half| point + normal * (half * contact.distance))
+        };
+        let own = &self.out[self.begin..];
+        let all: Vec<([Vector; 2], f64)> = own.iter().map(|own| (ends(own), own.distance.abs())).collect();
+        let is_within = |&(points, depth): &([Vector; 2], f64)| {
+            let bounds = |&(others, away): &([Vector; 2], f64)| {
+                (0..2).all(|side| depth <= away + (points[side] - others[side]).length() + slack)
+            };
+            all.iter().all(bounds)
         };
         let mut kept = self.begin;
-        for at in self.begin..self.out.len() {
-            if is_within(&self.out[at]) {
+        for (at, ends) in (self.begin..).zip(&all) {
+            if self.out[at].distance >= -slack || is_within(ends) {
                 self.out.swap(kept, at);
                 kept += 1;
             }
@@ -113,21 +118,16 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The vertex that a side of a contact lies on.
-fn corner(side: &Side) -> Option<Corner> {
-    let Side::Soft { soft, vertices, weights } = side else { return None };
-    (0..3).find(|&k| weights[k] == 1.0).map(|k| (*soft, vertices[k]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn contact(first: [f64; 3], second: [f64; 3], distance: f64) -> SoftContact {
-        let side = |soft, weights| Side::Soft { soft, vertices: [4, 5, 6], weights };
+    /// Of a point of the first surface at x, so far from the second.
+    fn contact(x: f64, distance: f64) -> SoftContact {
+        let side = |soft| Side::Soft { soft, vertices: [4, 5, 6], weights: [0.2, 0.3, 0.5] };
         SoftContact {
-            sides: [side(0, first), side(1, second)],
-            point: [0.0; 3],
+            sides: [side(0), side(1)],
+            point: [x, 0.0, 0.5 * distance],
             normal: [0.0, 0.0, 1.0],
             distance,
             friction: 0.0,
@@ -137,27 +137,24 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_contact_of_a_vertex_says_how_deep_it_is() {
-        let (inside, vertex, other) = ([0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]);
+    fn no_point_is_deeper_than_its_way_to_the_surface() {
         let all = [
-            // One pair's before.
-            contact(inside, vertex, -5e-4),
-            // A vertex that rests on a face, and is deep by another.
-            contact(inside, vertex, 1e-6),
-            contact(inside, vertex, -5e-4),
-            // One that is deep by both, and open to a third.
-            contact(other, inside, -2e-4),
-            contact(other, inside, -3e-4),
-            contact(other, inside, 1e-3),
-            // No vertex.
-            contact(inside, inside, -1e-3),
-            // As deep as the nearest but for rounding.
-            contact(inside, vertex, -1.001e-6),
+            // Another pair's.
+            contact(0.0, 0.0),
+            // One that touches, one deep at the same place, and one as far from both as it is deep.
+            contact(0.0, 1e-6),
+            contact(0.0, -5e-4),
+            contact(5.1e-4, -5e-4),
+            // One too deep for how far away these are, and one that is not.
+            contact(1e-2, -1.2e-2),
+            contact(-1e-2, -0.9e-2),
+            // Open ones may be anywhere.
+            contact(0.0, 1e-2),
         ];
         let (mut out, mut seen) = (all.to_vec(), BTreeMap::new());
         let mut found =
             Found { out: &mut out, seen: &mut seen, begin: 1, number: 0, friction: 0.0, restitution: 0.0, rigid: None };
         found.settle(1e-8);
-        assert_eq!(out, [0, 1, 3, 5, 6, 7].map(|k| all[k]));
+        assert_eq!(out, [0, 1, 3, 5, 6].map(|k| all[k]));
     }
 }

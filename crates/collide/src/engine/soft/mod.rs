@@ -261,7 +261,7 @@ impl Engine {
                     }
                     let on = point + normal * (0.5 * contact.distance + surface.radius);
                     let side = Side::Soft { soft: pair.soft as u32, vertices: corners, weights: facet.weights(on) };
-                    found.push(contact, side, None, number as u64);
+                    found.push(contact, side, None, [0, number as u32]);
                 }
             }
         }
@@ -315,7 +315,7 @@ impl Engine {
             for (part, contact) in points.iter().enumerate() {
                 let contact = Contact { normal: contact.normal.map(|x| -x), ..*contact };
                 let side = Side::Soft { soft: soft as u32, vertices: [vertex; 3], weights: [1.0, 0.0, 0.0] };
-                found.push(&contact, side, None, part as u64);
+                found.push(&contact, side, None, [0, part as u32]);
             }
         }
     }
@@ -391,8 +391,7 @@ impl Engine {
                 };
                 let on_first = side(bodies[0], corners, a, point - normal * (half + radii[0]));
                 let on_second = side(bodies[1], others, &b, point + normal * (half + radii[1]));
-                let number = u64::from(first) * u64::from(counts[1]) + u64::from(other - second);
-                found.push(contact, on_second, Some(on_first), number);
+                found.push(contact, on_second, Some(on_first), [first, other - second]);
             }
         }
         found.settle(CLOSED * smallest);
