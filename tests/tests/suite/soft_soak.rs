@@ -35,7 +35,7 @@ fn slow_rounds_end_at_once() {
 }
 
 /// Two blocks on each other. Points that rest on one face seemed deep by the next, and what undid these depths wound the blocks up: from 0.66
-/// to 1.85 J in the first.
+/// to 1.85 J in the first. In the second it did so where only vertices were looked at, and not points beside them.
 #[test]
 fn points_beside_an_edge_are_not_pushed_out_of_both_its_faces() {
     for seed in [770, 918] {

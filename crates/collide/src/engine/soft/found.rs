@@ -83,6 +83,9 @@ impl<'a> Found<'a> {
             [-0.5, 0.5].map(|half| point + normal * (half * contact.distance))
         };
         let own = &self.out[self.begin..];
+        if own.iter().all(|contact| contact.distance >= -slack) {
+            return;
+        }
         let all: Vec<([Vector; 2], f64)> = own.iter().map(|own| (ends(own), own.distance.abs())).collect();
         let is_within = |&(points, depth): &([Vector; 2], f64)| {
             let bounds = |&(others, away): &([Vector; 2], f64)| {

@@ -312,10 +312,10 @@ impl Engine {
                 }
                 _ => sdf::sphere_sdf(&ball, shape, &self.sdfs[geom.asset as usize], &mut sink),
             }
-            for (part, contact) in points.iter().enumerate() {
+            for contact in points.iter() {
                 let contact = Contact { normal: contact.normal.map(|x| -x), ..*contact };
                 let side = Side::Soft { soft: soft as u32, vertices: [vertex; 3], weights: [1.0, 0.0, 0.0] };
-                found.push(&contact, side, None, [0, part as u32]);
+                found.push(&contact, side, None, [0; 2]);
             }
         }
     }
