@@ -99,6 +99,8 @@ enum Inner {
     Parity {
         #[arg(long)]
         from: usize,
+        #[arg(long)]
+        to: usize,
     },
     Bandwidth,
     Gradients {
@@ -110,7 +112,7 @@ enum Inner {
 fn main() -> ExitCode {
     let program = Program::parse();
     let done = match &program.part {
-        Some(Part::Part(Inner::Parity { from })) => parity::part(*from).map(|()| true),
+        Some(Part::Part(Inner::Parity { from, to })) => parity::part(*from..*to).map(|()| true),
         Some(Part::Part(Inner::Bandwidth)) => bandwidth::part().map(|()| true),
         Some(Part::Part(Inner::Gradients { scene, worlds })) => gradients::part(scene, *worlds).map(|()| true),
         None => match plan(&program.options) {
