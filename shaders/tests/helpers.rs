@@ -22,7 +22,8 @@ use sources::files;
 /// File, its helpers without a counterpart, and why; no helper: those that are on both sides stand in another order, too.
 const APART: &[(&str, &[&str], &str)] = &[
     ("contact/dense", &["respond"], DENSE),
-    ("contact/dense_group", &["entry", "merit_at", "set_entry"], DENSE),
+    ("contact/dense_group", &["entries", "merit_at", "set_entries", "set_entry"], DENSE),
+    ("contact/dense_group_step", &["load_four", "load_rhs", "slot_law", "store_four"], DENSE),
     ("contact/island", &["add_rows_by_sums"], "several sums a row fill a processor's vector registers"),
     (
         "contact/island_newton",
@@ -30,7 +31,6 @@ const APART: &[(&str, &[&str], &str)] = &[
         "mirrors in double precision have a form of the dense problem of their own",
     ),
     ("contact/tree_pgs", &["push", "push3", ""], DENSE),
-    ("contact/tree_group", &["push_single"], DENSE),
     ("contact/convex/evaluate", &["convex_pushed"], "lanes gather by dof what the mirror scatters by constraint"),
     ("contact/gradient/columns", &["moved"], "an invocation has a column, the mirror a list of them"),
     ("contact/gradient/eliminate", &["pivot_larger"], "lanes search for a pivot together"),

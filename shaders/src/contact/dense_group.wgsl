@@ -147,14 +147,7 @@ fn set_entries(at: u32, x: vec4<real>) {
     }
 }
 
-// The entry in some column of the row that begins at group `row`.
-fn entry(row: u32, column: u32) -> real {
-    if matrix_is_near {
-        return near[row + column / GROUP][column % GROUP];
-    }
-    return work[matrix_first + GROUP * row + column];
-}
-
+// Sets the entry in some column of the row that begins at group `row`.
 fn set_entry(row: u32, column: u32, x: real) {
     if matrix_is_near {
         near[row + column / GROUP][column % GROUP] = x;

@@ -114,16 +114,22 @@ fn sweep(local: u32) -> real {
     return square;
 }
 
-// v = v_free + Y lambda; v_free is what velocity holds.
+// v = v_free + Y lambda; v_free is what velocity holds. The invocations over the degrees of freedom.
 fn start(local: u32) {
-    for (var s = 0u; s < slot_count; s++) {
-        push_slot(local, slot_address(s), load_lambda(s));
-    }
-    for (var k = 0u; k < dims.n_row; k++) {
-        let r = row_address(k);
-        if row[r + ROW_IMPULSE * TILE] != real(0.0) {
-            push_single(local, r, row[r + ROW_IMPULSE * TILE]);
+    let span = dims.n_v * TILE;
+    for (var i = local; i < dims.n_v; i += GROUP_WIDTH) {
+        let to = velocity_first + i * TILE;
+        var v = velocity[to];
+        for (var s = 0u; s < slot_count; s++) {
+            let x = load_lambda(s);
+            let y = slot_address(s) + (SLOT_J + 3u * dims.n_v + i) * TILE;
+            v = fma(constraint[y + 2u * span], x.z, fma(constraint[y + span], x.y, fma(constraint[y], x.x, v)));
         }
+        for (var k = 0u; k < dims.n_row; k++) {
+            let r = row_address(k);
+            v = fma(row[r + (row_head(dims.row_width) + i) * TILE], row[r + ROW_IMPULSE * TILE], v);
+        }
+        velocity[to] = v;
     }
     storageBarrier();
 }
@@ -188,12 +194,9 @@ fn gather(d: Dense, local: u32) {
     for (var at = local; at < d.rows; at += GROUP_WIDTH) {
         gather_row(d, at);
     }
-    for (var pair = local; pair < d.slots * d.slots; pair += GROUP_WIDTH) {
-        let s = pair / d.slots;
-        let t = pair % d.slots;
-        if s <= t {
-            write_pair(d, s, t);
-        }
+    let pairs = d.slots * (d.slots + 1u) / 2u;
+    for (var first = 0u; first < pairs; first += GROUP_WIDTH) {
+        write_pairs(d, local, first + local, pairs);
     }
     for (var pair = local; pair < d.rows * d.slots; pair += GROUP_WIDTH) {
         gather_row_slot(d, pair / d.slots, pair % d.slots);
@@ -284,32 +287,66 @@ fn take_back(d: Dense, local: u32) -> bool {
     return real(0.0) < group_sum(local, any);
 }
 
-// G of slots s and t, and its mirror image: G is symmetric.
-fn write_pair(d: Dense, s: u32, t: u32) {
-    let span = dims.n_v * TILE;
-    let j_first = slot_address(s) + SLOT_J * TILE;
-    let y_first = slot_address(t) + SLOT_J * TILE + 3u * span;
+// G of a pair of slots, and its mirror image: G is symmetric. Numbers of a lane lie a tile apart, so that each that is loaded is
+// a transfer of its own: J and Y of all slots are brought into workgroup memory once, some degrees of freedom at a time.
+fn write_pairs(d: Dense, local: u32, pair: u32, pairs: u32) {
+    let both = slots_of(min(pair, pairs - 1u));
+    let width = min(GROUP * NEAR / (6u * d.slots), dims.n_v);
     let zero = vec3<real>(real(0.0), real(0.0), real(0.0));
     var g0 = zero;
     var g1 = zero;
     var g2 = zero;
-    for (var i = 0u; i < dims.n_v; i++) {
-        let j = load_column(j_first + i * TILE, span);
-        let y = load_column(y_first + i * TILE, span);
-        g0 = fma(vec3<real>(j.x, j.x, j.x), y, g0);
-        g1 = fma(vec3<real>(j.y, j.y, j.y), y, g1);
-        g2 = fma(vec3<real>(j.z, j.z, j.z), y, g2);
+    for (var first = 0u; first < dims.n_v; first += width) {
+        let count = min(width, dims.n_v - first);
+        workgroupBarrier();
+        for (var e = local; e < 6u * d.slots * count; e += GROUP_WIDTH) {
+            let line = e / count;
+            let slot = line / 6u;
+            let at = SLOT_J + (line - 6u * slot) * dims.n_v + first + e - line * count;
+            near[e / GROUP][e % GROUP] = constraint[slot_address(slot) + at * TILE];
+        }
+        workgroupBarrier();
+        for (var i = 0u; i < count; i++) {
+            let j = near_column(6u * both.x * count + i, count);
+            let y = near_column((6u * both.y + 3u) * count + i, count);
+            g0 = fma(vec3<real>(j.x, j.x, j.x), y, g0);
+            g1 = fma(vec3<real>(j.y, j.y, j.y), y, g1);
+            g2 = fma(vec3<real>(j.z, j.z, j.z), y, g2);
+        }
     }
+    if pair < pairs {
+        write_pair(d, both, g0, g1, g2);
+    }
+}
+
+// The pair of some number: (0, 0), (0, 1), (1, 1), (0, 2) and so on.
+fn slots_of(pair: u32) -> vec2<u32> {
+    var at = vec2<u32>(pair, 0u);
+    while at.y < at.x {
+        at.y += 1u;
+        at.x -= at.y;
+    }
+    return at;
+}
+
+// Three numbers of `near`, `span` apart.
+fn near_column(at: u32, span: u32) -> vec3<real> {
+    let a = at + span;
+    let b = a + span;
+    return vec3<real>(near[at / GROUP][at % GROUP], near[a / GROUP][a % GROUP], near[b / GROUP][b % GROUP]);
+}
+
+fn write_pair(d: Dense, both: vec2<u32>, g0: vec3<real>, g1: vec3<real>, g2: vec3<real>) {
     let rows = d.slots * d.n;
-    let at = d.delassus + s * d.n;
-    store_slot(d, at, t, g0);
-    store_slot(d, at + rows, t, g1);
-    store_slot(d, at + 2u * rows, t, g2);
-    if s != t {
-        let to = d.delassus + t * d.n;
-        store_slot(d, to, s, vec3<real>(g0.x, g1.x, g2.x));
-        store_slot(d, to + rows, s, vec3<real>(g0.y, g1.y, g2.y));
-        store_slot(d, to + 2u * rows, s, vec3<real>(g0.z, g1.z, g2.z));
+    let at = d.delassus + both.x * d.n;
+    store_slot(d, at, both.y, g0);
+    store_slot(d, at + rows, both.y, g1);
+    store_slot(d, at + 2u * rows, both.y, g2);
+    if both.x != both.y {
+        let to = d.delassus + both.y * d.n;
+        store_slot(d, to, both.x, vec3<real>(g0.x, g1.x, g2.x));
+        store_slot(d, to + rows, both.x, vec3<real>(g0.y, g1.y, g2.y));
+        store_slot(d, to + 2u * rows, both.x, vec3<real>(g0.z, g1.z, g2.z));
     }
 }
 
