@@ -18,7 +18,7 @@ use super::columns::Columns;
 use super::kept::Kept;
 use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
-use super::soft::SoftKernels;
+use super::soft::{Run, SoftKernels};
 use super::step::answer::Answer;
 use crate::Error;
 use crate::geoms::GeomOverrides;
@@ -60,6 +60,8 @@ pub(crate) struct Chunk<T: Scalar> {
     pub(super) copied: Traffic,
     /// Buffer for uploads.
     pub(super) staging: Vec<T>,
+    /// Contacts of soft bodies as their kernels read them.
+    pub(super) touch_runs: Vec<Run<T>>,
 }
 
 /// What a chunk waits for.
@@ -192,6 +194,7 @@ impl<T: Scalar> Chunk<T> {
             controls_wait: false,
             copied: Traffic::default(),
             staging: Vec::new(),
+            touch_runs: Vec::new(),
         };
         chunk.allocate(lane_workspace)?;
         chunk.upload_columns()?;

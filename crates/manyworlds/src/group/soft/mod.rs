@@ -11,4 +11,5 @@ pub(super) mod step;
 mod touches;
 
 pub(super) use kernels::SoftKernels;
+pub(super) use pack::Run;
 pub(super) use read::report;

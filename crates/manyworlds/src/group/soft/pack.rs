@@ -119,8 +119,8 @@ pub(super) struct OfBody<T> {
     terms: Vec<(u32, usize, f64)>,
 }
 
-impl<T: Scalar> OfBody<T> {
-    fn new() -> Self {
+impl<T> Default for OfBody<T> {
+    fn default() -> Self {
         Self {
             begin: [0; 3],
             dofs: 0,
@@ -135,6 +135,22 @@ impl<T: Scalar> OfBody<T> {
             frames: Vec::new(),
             terms: Vec::new(),
         }
+    }
+}
+
+impl<T: Scalar> OfBody<T> {
+    /// Forgets all worlds, but keeps the memory.
+    fn clear(&mut self) {
+        (self.begin, self.dofs) = ([0; 3], 0);
+        self.ends.clear();
+        self.n_dof.clear();
+        self.contacts.clear();
+        self.words.clear();
+        self.given.clear();
+        self.impulses.clear();
+        self.met.clear();
+        self.sides.clear();
+        self.frames.clear();
     }
 
     /// Ends the world at hand; without its contacts, where there are some that kernels do not know.
@@ -246,8 +262,10 @@ impl<T: Scalar> OfBody<T> {
     }
 }
 
-/// The contacts of a run of worlds.
-pub(super) struct Run<T> {
+/// The contacts of a run of worlds. It is filled anew at every step: memory that a process takes and gives back costs more than
+/// what is written into it.
+#[derive(Default)]
+pub(in crate::group) struct Run<T> {
     /// By soft body.
     pub(super) bodies: Vec<OfBody<T>>,
     /// Whether kernels know all of a world.
@@ -255,17 +273,19 @@ pub(super) struct Run<T> {
 }
 
 impl<T: Scalar> Run<T> {
-    pub(super) fn new(from: Source<'_, T>, worlds: Range<usize>) -> Self {
+    /// Takes in the contacts of some worlds, instead of those that it has.
+    pub(super) fn fill(&mut self, from: Source<'_, T>, worlds: Range<usize>) {
         let soft = &from.shared.soft;
-        let mut out = Self { bodies: soft.iter().map(|_| OfBody::new()).collect(), known: Vec::new() };
+        self.bodies.resize_with(soft.len(), OfBody::default);
+        self.bodies.iter_mut().for_each(OfBody::clear);
+        self.known.clear();
         for world in worlds {
-            let known = out.add(from, world).is_some();
-            for (body, soft) in out.bodies.iter_mut().zip(soft) {
+            let known = self.add(from, world).is_some();
+            for (body, soft) in self.bodies.iter_mut().zip(soft) {
                 body.close(known, soft.room.map_or(0, |room| room.n_term as usize));
             }
-            out.known.push(known);
+            self.known.push(known);
         }
-        out
     }
 
     /// Appends the contacts of a world. `None`: there are some that kernels do not know.

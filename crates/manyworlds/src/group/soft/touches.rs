@@ -1,6 +1,5 @@
 //! Which contacts of soft bodies kernels solve, and what these find.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::TreeSet;
@@ -16,9 +15,10 @@ use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
 use super::super::seen::Seen;
-use super::pack::{OfBody, Run, Source};
+use super::pack::{Run, Source};
 use super::room::TouchRoom;
 use crate::Error;
+use crate::host::World;
 use crate::lanes::LaneMap;
 
 /// Contacts of a soft body of all worlds of a chunk, as far as it needs to find them again.
@@ -34,8 +34,9 @@ pub(super) struct Touches {
     n_side: u32,
     side_dofs: u32,
     n_dof: u32,
-    /// Buffer for uploads of what kernels know in words.
-    words: Vec<u32>,
+    /// What kernels know in words: what comes before those of contacts, and what comes behind.
+    first_words: Vec<u32>,
+    last_words: Vec<u32>,
 }
 
 /// Trees of a set that touch a body: first words of the items that say which, and their number; and those of their sides.
@@ -64,50 +65,50 @@ impl Touches {
         }
     }
 
-    /// Takes in the contacts of all runs but what is given of each.
+    /// Takes in the contacts of a body in all runs but what is given of each.
     fn take<T: Scalar>(
         &mut self,
         (sets, lanes): (&[TreeSet], &LaneMap),
         (of_body, room): (SoftDims, TouchRoom),
-        runs: &[&OfBody<T>],
+        (runs, body): (&mut [Run<T>], usize),
     ) {
         self.begins.clear();
         self.begins.push(0);
         self.contacts.clear();
-        for own in runs {
+        (self.n_side, self.side_dofs, self.n_dof) = (0, 0, 0);
+        let size = |tree: usize| sets[lanes.trees[tree].set].layout.dims.n_v;
+        for own in runs.iter().map(|run| &run.bodies[body]) {
             let before = self.contacts.len() as u32;
             self.begins.extend(own.ends.iter().map(|end| before + end));
             self.contacts.extend(&own.contacts);
+            self.n_side += own.sides.len() as u32;
+            self.side_dofs = own.met.iter().fold(self.side_dofs, |most, met| most.max(size(met.tree as usize)));
+            self.n_dof = own.n_dof.iter().fold(self.n_dof, |most, &n| most.max(n));
         }
-        let size = |tree: usize| sets[lanes.trees[tree].set].layout.dims.n_v;
-        self.n_side = runs.iter().map(|own| own.sides.len() as u32).sum();
-        self.side_dofs = runs.iter().flat_map(|own| &own.met).map(|met| size(met.tree as usize)).max().unwrap_or(0);
-        self.n_dof = runs.iter().flat_map(|own| &own.n_dof).copied().max().unwrap_or(0);
+        self.first_words.clear();
+        self.first_words.extend(&self.begins);
+        runs.iter().for_each(|run| self.first_words.extend(&run.bodies[body].n_dof));
         let dims = self.dims(of_body, room);
-        // All that was there before is written over.
-        let (n_lane, stride) = (dims.lanes as usize, word_stride(dims.n_term as usize));
-        self.words.resize(words_of_lanes(n_lane) + self.contacts.len() * stride, 0);
-        let (first, of_contacts) = self.words.split_at_mut(words_of_lanes(n_lane));
-        first[..=n_lane].copy_from_slice(&self.begins);
-        fill(&mut first[n_lane + 1..], runs.iter().map(|own| &own.n_dof[..]));
-        fill(of_contacts, runs.iter().map(|own| &own.words[..]));
-        self.list_trees((sets, lanes), dims, runs);
+        self.list_trees((sets, lanes), dims, (runs, body));
     }
 
     /// Appends which trees are to be brought to the body, and which sides they have.
-    fn list_trees<T: Scalar>(&mut self, (sets, lanes): (&[TreeSet], &LaneMap), dims: SoftDims, runs: &[&OfBody<T>]) {
+    fn list_trees<T: Scalar>(
+        &mut self,
+        (sets, lanes): (&[TreeSet], &LaneMap),
+        dims: SoftDims,
+        (runs, body): (&mut [Run<T>], usize),
+    ) {
         self.of_sets.clear();
+        self.last_words.clear();
         if self.n_side == 0 {
             return;
         }
         // Runs have counted their sides from zero.
         let stride = word_stride(dims.n_term as usize);
-        let (mut at, mut before) = (words_of_lanes(dims.lanes as usize), 0);
-        for own in runs {
-            for words in self.words[at..at + own.words.len()].chunks_exact_mut(stride) {
-                words[head::SIDE] += before;
-            }
-            at += own.words.len();
+        let mut before = 0;
+        for own in runs.iter_mut().map(|run| &mut run.bodies[body]) {
+            own.words.chunks_exact_mut(stride).for_each(|words| words[head::SIDE] += before);
             before += own.sides.len() as u32;
         }
         let parts = Parts::new(&dims);
@@ -116,12 +117,12 @@ impl Touches {
             world * sets[place.set].trees.len() as u32 + place.index as u32
         };
         let mut by_set: Vec<(Vec<MetItem>, Vec<SideItem>)> = vec![Default::default(); sets.len()];
-        for met in runs.iter().flat_map(|own| &own.met) {
+        for met in runs.iter().flat_map(|run| &run.bodies[body].met) {
             let tree = met.tree as usize;
             let item = MetItem { soft: met.world, lane: lane(met.world, tree), column: met.column };
             by_set[lanes.trees[tree].set].0.push(item);
         }
-        for (number, side) in runs.iter().flat_map(|own| &own.sides).enumerate() {
+        for (number, side) in runs.iter().flat_map(|run| &run.bodies[body].sides).enumerate() {
             by_set[lanes.trees[side.body.tree].set].1.push(SideItem {
                 lane: lane(side.world, side.body.tree),
                 body_a: side.body.local as u32,
@@ -131,29 +132,23 @@ impl Touches {
                 jac: (parts.sides + number * side_stride(dims.side_dofs as usize) + tree_side::JACOBIAN) as u32,
             });
         }
+        let behind = words_of_lanes(dims.lanes as usize) + self.contacts.len() * stride;
         for (set, (met, sides)) in by_set.iter().enumerate().filter(|(_, (met, _))| !met.is_empty()) {
             let mut list = |items: &[u32], count: usize| {
-                self.words.extend(items);
-                [(self.words.len() - items.len()) as u32, count as u32]
+                let begin = behind + self.last_words.len();
+                self.last_words.extend(items);
+                [begin as u32, count as u32]
             };
             let met = list(bytemuck::cast_slice(met), met.len());
             let sides = list(bytemuck::cast_slice(sides), sides.len());
             self.of_sets.push(OfSet { set, met, sides });
         }
     }
-}
 
-/// Copies pieces one behind the other, which they fill; threads share out several.
-fn fill<'p, A: Copy + Send + Sync + 'p>(mut to: &mut [A], from: impl Iterator<Item = &'p [A]>) {
-    let mut pieces = Vec::new();
-    for piece in from {
-        let (own, rest) = std::mem::take(&mut to).split_at_mut(piece.len());
-        pieces.push((own, piece));
-        to = rest;
-    }
-    match &mut pieces[..] {
-        [(to, piece)] => to.copy_from_slice(piece),
-        pieces => pieces.par_iter_mut().for_each(|(to, piece)| to.copy_from_slice(piece)),
+    /// What kernels know of the contacts in words.
+    fn words<'r, T>(&'r self, (runs, body): (&'r [Run<T>], usize)) -> impl Iterator<Item = &'r [u32]> {
+        let of_contacts = runs.iter().map(move |run| &run.bodies[body].words[..]);
+        [&self.first_words[..]].into_iter().chain(of_contacts).chain([&self.last_words[..]])
     }
 }
 
@@ -162,43 +157,40 @@ impl<T: Scalar> Chunk<T> {
     pub(in crate::group) fn prepare_touches(&mut self) -> Result<(), Error> {
         let (width, n_world) = (self.store.tile(), self.n_world);
         let shared = Arc::clone(&self.shared);
+        let mut runs = std::mem::take(&mut self.touch_runs);
         let host = self.host.packed();
         let from = Source { shared: &shared, host: &host, sets: &self.sets, width };
-        let run = |worlds: Range<usize>| Run::new(from, worlds);
-        // Threads share out runs; few worlds are a thread's own.
-        let runs: Vec<Run<T>> = if n_world > LANES {
-            let begins = (0..n_world.div_ceil(LANES)).into_par_iter().map(|index| index * LANES);
-            begins.map(|begin| run(begin..(begin + LANES).min(n_world))).collect()
-        } else {
-            vec![run(0..n_world)]
+        runs.resize_with(n_world.div_ceil(LANES), Run::default);
+        let fill = |(index, run): (usize, &mut Run<T>)| {
+            run.fill(from, index * LANES..((index + 1) * LANES).min(n_world));
         };
+        // Threads share out runs; few worlds are a thread's own.
+        match &mut runs[..] {
+            [run] => fill((0, run)),
+            runs => runs.par_iter_mut().enumerate().for_each(fill),
+        }
         for (world, known) in self.host.worlds.iter_mut().zip(runs.iter().flat_map(|run| &run.known)) {
             world.soft_is_hosts = !known;
         }
         for set in &mut self.sets {
             let Some(soft) = &mut set.step.soft else { continue };
-            let index = soft.index;
-            let own: Vec<&OfBody<T>> = runs.iter().map(|run| &run.bodies[index]).collect();
-            soft.touches.take((&shared.sets, &shared.host.lanes), (soft.dims, soft.room), &own);
+            let body = soft.index;
+            soft.touches.take((&shared.sets, &shared.host.lanes), (soft.dims, soft.room), (&mut runs, body));
             let dims = soft.dims();
-            let parts = Parts::new(&dims);
-            // Derivatives leave this buffer alone: their kernels know no soft bodies.
-            set.touch.resize(parts.work, T::default());
-            let (given, rest) = set.touch.split_at_mut(parts.frames);
-            let (frames, impulses) = rest.split_at_mut(parts.found - parts.frames);
-            fill(given, own.iter().map(|own| &own.given[..]));
-            fill(frames, own.iter().map(|own| &own.frames[..]));
-            fill(impulses, own.iter().map(|own| &own.impulses[..]));
             let b = set.step.buffers;
-            self.store.resize(b.touch_words, soft.touches.words.len())?;
-            self.store.write_index(b.touch_words, 0, &soft.touches.words)?;
+            let words = || soft.touches.words((&runs, body));
+            self.store.resize(b.touch_words, words().map(<[u32]>::len).sum())?;
+            self.store.write_index_parts(b.touch_words, &mut words())?;
             // A device binds no empty buffer.
-            self.store.resize(b.touches, parts.end.max(1))?;
-            self.store.write(b.touches, 0, &set.touch)?;
+            self.store.resize(b.touches, Parts::new(&dims).end.max(1))?;
+            let own = || runs.iter().map(|run| &run.bodies[body]);
+            let given = own().map(|own| &own.given[..]).chain(own().map(|own| &own.frames[..]));
+            self.store.write_parts(b.touches, &mut given.chain(own().map(|own| &own.impulses[..])))?;
             if dims.n_touch > 0 {
                 self.store.resize(b.beside, tile_len(width, dims.lanes as usize, beside_reals(&dims)))?;
             }
         }
+        self.touch_runs = runs;
         Ok(())
     }
 
@@ -217,12 +209,21 @@ impl<T: Scalar> Chunk<T> {
             let part = soft.impulses();
             let seen = Seen::some(&mut *self.store, set.step.buffers.touches, std::slice::from_ref(&part))?;
             let (impulses, _) = seen.of(&*self.store)[part].as_chunks::<3>();
-            let own = self.host.worlds.iter_mut().zip(soft.touches.begins.windows(2)).zip(&set.status);
-            for ((world, own), _) in own.filter(|(_, word)| **word & status::HELD == 0) {
-                let own = own[0] as usize..own[1] as usize;
-                for (&contact, impulse) in soft.touches.contacts[own.clone()].iter().zip(&impulses[own]) {
-                    world.soft_impulses[contact as usize] = impulse.map(Scalar::to_f64);
+            let Touches { begins, contacts, .. } = &soft.touches;
+            let follow = |(index, worlds): (usize, &mut [World])| {
+                let first = index * LANES;
+                for (world, at) in worlds.iter_mut().zip(first..).filter(|(_, at)| set.status[*at] & status::HELD == 0)
+                {
+                    let own = begins[at] as usize..begins[at + 1] as usize;
+                    for (&contact, impulse) in contacts[own.clone()].iter().zip(&impulses[own]) {
+                        world.soft_impulses[contact as usize] = impulse.map(Scalar::to_f64);
+                    }
                 }
+            };
+            // Threads share out what is more than one's own.
+            match &mut self.host.worlds[..] {
+                worlds if worlds.len() <= LANES => follow((0, worlds)),
+                worlds => worlds.par_chunks_mut(LANES).enumerate().for_each(follow),
             }
         }
         Ok(())
