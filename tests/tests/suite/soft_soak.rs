@@ -43,3 +43,11 @@ fn points_beside_an_edge_are_not_pushed_out_of_both_its_faces() {
         assert!(seen.wrong.is_empty(), "{:#?}", seen.wrong);
     }
 }
+
+/// Two blocks that fall on each other: two contacts that held a corner fast pushed with 77,000 N s for the sake of 36 nanometres of depth,
+/// and energy rose from 0.96 to 1.27 J in one step, then to 2.
+#[test]
+fn contacts_that_hold_fast_do_not_push_without_bound() {
+    let seen = soak(3634, 1_600);
+    assert!(seen.wrong.is_empty() && seen.residual < 1e-6, "{seen:#?}");
+}

@@ -20,6 +20,7 @@ mod refute;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_gpu::Instant;
+use manyworlds_shaders::contact::dense::RUNAWAY;
 use manyworlds_shaders::contact::local::{self, FLINGS, HOPELESS};
 
 pub(super) use follow::again;
@@ -65,15 +66,18 @@ impl ContactProblem {
         costs_too_much || self.is_absurd(island, lambda, work)
     }
 
-    /// Whether the impulses of an island, which do so much work on a request, are absurd: see [`ABSURD`].
+    /// Whether the impulses of an island, which do so much work on a request, are absurd: see [`ABSURD`]. Where some work is done, so
+    /// are those beyond [`RUNAWAY`]: bodies that hold each other fast push as hard as that for the sake of any depth between them, and what
+    /// they gain is the impulse times the depth.
     fn is_absurd(&self, island: &Island, lambda: &[f64], work: f64) -> bool {
         let [most_impulse, most_work] = ABSURD;
-        let largest = |&i: &u32| {
+        let is_beyond = |&i: &u32| {
             let c = &self.constraints[i as usize];
-            lambda[c.row..c.row + c.law.rows()].iter().fold(0.0, |most: f64, x| most.max(x.abs()))
+            let largest = lambda[c.row..c.row + c.law.rows()].iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let mass = c.mass();
+            largest > most_impulse || work > 0.0 && mass > 0.0 && largest > RUNAWAY * mass
         };
-        let ids = self.plan.constraints_of(island);
-        work > most_work || ids.iter().map(largest).fold(0.0, f64::max) > most_impulse
+        work > most_work || self.plan.constraints_of(island).iter().any(is_beyond)
     }
 
     /// Whether a solution flings apart what hardly parts: a contact for the sake of whose request its bodies slide along each other,

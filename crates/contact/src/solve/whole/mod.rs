@@ -14,6 +14,7 @@ mod touch;
 
 use std::sync::Arc;
 
+use manyworlds_shaders::contact::dense::RUNAWAY;
 use manyworlds_sparse::{Factor, FactorWork, SparseMatrix, Symbolic};
 
 use self::step::{Linear, step};
@@ -184,6 +185,9 @@ fn within(
         proximal = (proximal * PROXIMAL[1]).max(linear.least_proximal());
         let found = at.measured(&touches, iteration as u32 + 1);
         if found.momentum <= tolerance && found.laws / problem.n_contacts.max(1) as f64 <= tolerance {
+            if at.runs_away(&touches) {
+                return None;
+            }
             let rounded: Vec<f64> = at.v.iter().map(|&v| stored(v)).collect();
             let [laws, scaled] = at.laws(&touches, &rounded);
             let factor = linear.into_factor().map(|factor| StepFactor { factor, proximal: last });
@@ -221,6 +225,17 @@ impl Point {
             touch.add_transposed(&self.own(index).map(|x| -x), &mut left);
         }
         left
+    }
+
+    /// Whether some impulse is one of those that grow without bound, as biases ask for what no motion gives: see [`RUNAWAY`].
+    fn runs_away(&self, touches: &[Touch]) -> bool {
+        let all = || touches.iter().enumerate().map(|(index, touch)| (touch, self.own(index)));
+        let is_beyond =
+            |(touch, own): (&Touch, Rows<f64>)| touch.mass > 0.0 && own.iter().any(|x| x.abs() > RUNAWAY * touch.mass);
+        let does_work = |(touch, own): (&Touch, Rows<f64>)| {
+            touch.law.requests().any(|r| own[r] * touch.law.request(touch.e[r]) > 0.0)
+        };
+        all().any(is_beyond) && all().any(does_work)
     }
 
     fn measured(&self, touches: &[Touch], iterations: u32) -> Found {
