@@ -122,7 +122,7 @@ fn stretch(range: Range<usize>, names: &[String], limit: Duration, end: Instant,
         match ended {
             Ok(()) => break,
             Err(error) => {
-                found.faults.push(format!("{}: {error:#}", names[from.min(names.len() - 1)]));
+                found.faults.push(format!("{}: {error:#}", names[from.min(range.end - 1)]));
                 from += 1;
                 bar.inc(1);
             }
