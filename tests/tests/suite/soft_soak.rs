@@ -44,7 +44,7 @@ fn points_beside_an_edge_are_not_pushed_out_of_both_its_faces() {
     }
 }
 
-/// Two blocks that fall on each other: two contacts that held a corner fast pushed with 77,000 N s for the sake of 36 nanometres of depth,
+/// Two blocks that fall on each other: two contacts, each against the other, pushed with 77,000 N s for the sake of 36 nanometres of depth,
 /// and energy rose from 0.96 to 1.27 J in one step, then to 2.
 #[test]
 fn contacts_that_hold_fast_do_not_push_without_bound() {

@@ -67,8 +67,8 @@ impl ContactProblem {
     }
 
     /// Whether the impulses of an island, which do so much work on a request, are absurd: see [`ABSURD`]. Where some work is done, so
-    /// are those beyond [`RUNAWAY`]: bodies that hold each other fast push as hard as that for the sake of any depth between them, and what
-    /// they gain is the impulse times the depth.
+    /// are those beyond [`RUNAWAY`]: contacts against each other push as hard as that for the sake of any depth, and what bodies gain is
+    /// the impulse times the speed that is asked for.
     fn is_absurd(&self, island: &Island, lambda: &[f64], work: f64) -> bool {
         let [most_impulse, most_work] = ABSURD;
         let is_beyond = |&i: &u32| {
