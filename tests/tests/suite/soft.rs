@@ -50,6 +50,34 @@ fn what_rests_on_a_soft_body_is_carried() {
     }
 }
 
+/// A block that begins a millimetre within another is pushed out of the face that it came through, and of none beside it.
+#[test]
+fn blocks_within_each_other_are_pushed_apart() {
+    let (size, depth) = (0.06, 1e-3);
+    let mut builder = ModelBuilder::new("two blocks");
+    builder.options.gravity = Vec3::zeros();
+    for (name, at) in [("below", Vec3::zeros()), ("above", Vec3::new(0.007, 0.004, size - depth))] {
+        let mut own = block([2; 3], [size; 3], at);
+        own.name = name.into();
+        own.contacting.friction = 0.0;
+        builder.soft_body(own);
+    }
+    let model = builder.build().expect("a model");
+    let mut made = batch(&model, 1, &tight());
+    run(&mut made, 1);
+    let first = summary(&mut made);
+    assert!((first.penetration - depth).abs() < 1e-12 && first.contacts > 3, "{first:?}");
+    for contact in made.inspect(0).expect("a world").contacts {
+        let across = contact.frame[2][0].hypot(contact.frame[2][1]);
+        assert!(across < 1e-6 || contact.distance > -1e-9, "{contact:?}");
+    }
+    run(&mut made, 200);
+    let last = summary(&mut made);
+    assert!(last.status == status::CONVERGED && last.penetration < 1e-6, "{last:?}");
+    let v = state(&mut made, 0).v;
+    assert!(largest(&v) < 0.3, "{}", largest(&v));
+}
+
 /// A slab of half edges `half`, as a mesh.
 fn slab(half: Vec3) -> Mesh {
     let corner = |k: usize| [k & 4, k & 2, k & 1].map(|bit| if bit > 0 { 1.0 } else { -1.0 });

@@ -7,6 +7,7 @@ use super::feature::Feature;
 use super::placed::Placed;
 
 /// The nearest points of two cores, or those deepest in each other.
+#[derive(Clone, Copy)]
 pub(super) struct Nearest {
     /// Unit, from the first to the second.
     pub(super) normal: Vector,

@@ -5,8 +5,8 @@ use super::{Ball, Matrix, Nearest, Placed, Vector};
 /// A triangle takes a push along directions within this of its inward normal: cosine of the angle.
 const INWARD: f64 = 0.2;
 
-/// So far, of the smaller one's radius, two triangles may be within each other: beyond, they are on other sides of their bodies.
-pub(super) const BEHIND: f64 = 0.25;
+/// The way between triangles behind each other is along the normal of one: cosine of the angle.
+const FLAT: f64 = 0.99;
 
 /// Triangles nearer than this, of the smaller one's radius, may be within each other: which way out is the nearest says nothing.
 pub(super) const CLOSED: f64 = 1e-6;
@@ -18,7 +18,7 @@ const SNAP: f64 = 1e-6;
 pub(super) struct Facet {
     pub(super) about: [Vector; 3],
     pub(super) placed: Placed,
-    normal: Vector,
+    pub(super) normal: Vector,
 }
 
 impl Facet {
@@ -47,11 +47,11 @@ impl Facet {
         self.takes(-normal) && other.takes(normal)
     }
 
-    /// What pushes this triangle and another inwards where the nearest way does not: the better of the two faces' normals, if they
-    /// are not too far within each other. Apart, they do not face each other.
-    pub(super) fn facing(&self, other: &Self, nearest: Nearest) -> Option<Nearest> {
+    /// What pushes this triangle and another inwards, no farther apart than `reach` and no deeper than `deepest`: the nearest way,
+    /// or where they cross the better of the two faces' normals.
+    pub(super) fn facing(&self, other: &Self, nearest: &Nearest, [reach, deepest]: [f64; 2]) -> Option<Nearest> {
         if self.is_inward(other, nearest.normal) {
-            return Some(nearest);
+            return (nearest.distance < reach).then_some(*nearest);
         }
         let size = self.placed.radius.min(other.placed.radius);
         if nearest.distance > CLOSED * size {
@@ -68,8 +68,20 @@ impl Facet {
             Some(Nearest { normal, distance, middle })
         };
         let both = [by(self.normal, false), by(-other.normal, true)].into_iter().flatten();
-        both.filter(|found| self.is_inward(other, found.normal) && found.distance > -BEHIND * size)
+        both.filter(|found| self.is_inward(other, found.normal) && found.distance > -deepest)
             .max_by(|a, b| a.distance.total_cmp(&b.distance))
+    }
+
+    /// What pushes this triangle and another inwards that do not cross, each behind the other by less than `deepest`: the nearest
+    /// way turned round, which must be along the normal of one of the faces; else they are beside each other.
+    pub(super) fn behind(&self, other: &Self, nearest: &Nearest, deepest: f64) -> Option<Nearest> {
+        let within = Nearest { normal: -nearest.normal, distance: -nearest.distance, middle: nearest.middle };
+        let flat = |of: Vector| of.dot(nearest.normal).abs() > FLAT;
+        let is_within = nearest.distance > CLOSED * self.placed.radius.min(other.placed.radius)
+            && nearest.distance < deepest
+            && (flat(self.normal) || flat(other.normal))
+            && self.is_inward(other, within.normal);
+        is_within.then_some(within)
     }
 
     /// Weights of the corners at a point of the triangle's plane, brought into the triangle; those that are next to none

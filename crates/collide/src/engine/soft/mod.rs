@@ -4,14 +4,18 @@
 //! triangle near it, with as many points as their features overlap in; points that triangles share are one contact.
 //! Triangles of two surfaces, or of one that touches itself, are paired by a grid. The surface is one-sided: a triangle is
 //! pushed inwards only. Two triangles have no thickness, so the nearest way out of an overlap may lead through one of them: then
-//! it is one of the two faces' normals instead.
+//! it is one of the two faces' normals instead. Two that are behind each other without crossing, as faces flat on one another
+//! are that begin a little within each other, are pushed out where no other pair says where these triangles are.
 
+mod between;
 mod facet;
 mod found;
 
 use std::collections::BTreeMap;
 
 use manyworlds_model::{Contacting, Model};
+use parry3d_f64::query::{Ray, RayCast};
+use parry3d_f64::shape::TriMesh;
 
 use super::bounds;
 use super::convex::{self, Workspace};
@@ -27,8 +31,13 @@ use super::triangle_box;
 use super::{Engine, Kind, Matrix, Memory, Sink, Vector};
 use crate::soft::{Side, SoftContact};
 use crate::{Contact, Overrides};
-use facet::{BEHIND, CLOSED, Facet};
+use between::{Behind, near_pairs};
+use facet::{CLOSED, Facet};
 use found::Found;
+
+/// So far, of how thick a body is behind a triangle and of the triangle's radius, another may be behind it and count as within the body:
+/// beyond, the two are on other sides of their bodies.
+const BEHIND: f64 = 0.25;
 
 /// The surfaces of a model's soft bodies.
 #[derive(Debug)]
@@ -48,6 +57,8 @@ struct Surface {
     vertices: Vec<u32>,
     radius: f64,
     contacting: Contacting,
+    /// Of what may touch such surfaces, how far another triangle may be behind each and count as within the body, m.
+    depths: Vec<f64>,
     /// Of one that touches itself, the pairs of triangles near each other at rest that are back to back there, ascending: the two
     /// sides of something thin.
     back_to_back: Vec<(u32, u32)>,
@@ -85,12 +96,14 @@ pub(super) struct Scratch {
     points: Vec<Contact>,
     spheres: Vec<Vec<Ball>>,
     grid: Grid,
+    behind: Behind,
     seen: BTreeMap<(u64, u64), usize>,
 }
 
 impl Surfaces {
     pub(super) fn new(model: &Model, speculative: f64) -> Self {
-        let bodies: Vec<Surface> = model.soft.iter().map(Surface::new).collect();
+        let several = model.soft.len() > 1;
+        let bodies: Vec<Surface> = model.soft.iter().map(|soft| Surface::new(soft, several)).collect();
         let pair = |soft: usize, other: usize, a: &Contacting, b: &Contacting| {
             let mixed = a.mix(b);
             let counts =
@@ -135,18 +148,44 @@ impl Pair {
 }
 
 impl Surface {
-    fn new(soft: &manyworlds_model::SoftBody) -> Self {
+    /// `several`: there are others in its world.
+    fn new(soft: &manyworlds_model::SoftBody, several: bool) -> Self {
         let triangles = soft.surface();
         let mut vertices: Vec<u32> = triangles.iter().flatten().copied().collect();
         vertices.sort_unstable();
         vertices.dedup();
-        let mut own =
-            Self { triangles, vertices, radius: soft.radius, contacting: soft.contacting, back_to_back: Vec::new() };
+        let mut own = Self {
+            triangles,
+            vertices,
+            radius: soft.radius,
+            contacting: soft.contacting,
+            depths: Vec::new(),
+            back_to_back: Vec::new(),
+        };
+        let at: Vec<[f64; 3]> = soft.vertices().into_iter().map(Into::into).collect();
+        if several || soft.touches_itself {
+            own.depths = own.depths_at(&at);
+        }
         if soft.touches_itself {
-            let at: Vec<[f64; 3]> = soft.vertices().into_iter().map(Into::into).collect();
             own.back_to_back = own.pairs_back_to_back(&at);
         }
         own
+    }
+
+    /// See the field; by the way from the middle of each triangle to the next one inwards.
+    fn depths_at(&self, at: &[[f64; 3]]) -> Vec<f64> {
+        let mut balls = Vec::new();
+        self.spheres(at, &mut balls);
+        let points = at.iter().copied().map(Vector::from_array).collect();
+        let mesh = TriMesh::new(points, self.triangles.clone()).ok();
+        let depth = |(&corners, ball): (&[u32; 3], &Ball)| {
+            let thickness = Facet::new(corners, at, ball).zip(mesh.as_ref()).and_then(|(facet, mesh)| {
+                let from = ball.centre - facet.normal * (CLOSED * ball.radius);
+                mesh.cast_local_ray(&Ray::new(from, -facet.normal), ball.radius, false)
+            });
+            BEHIND * thickness.unwrap_or(ball.radius)
+        };
+        self.triangles.iter().zip(&balls).map(depth).collect()
     }
 
     /// See the field.
@@ -190,7 +229,7 @@ impl Engine {
         let Memory { places: all, placed, workspace, soft: scratch, .. } = memory;
         let placed = &placed[lane];
         workspace.points.rounding.relative = self.pose_rounding;
-        let Scratch { points, spheres, grid, seen } = scratch;
+        let Scratch { points, spheres, grid, behind, seen } = scratch;
         spheres.resize_with(self.surfaces.bodies.len(), Vec::new);
         for (index, (surface, spheres)) in self.surfaces.bodies.iter().zip(&mut *spheres).enumerate() {
             surface.spheres(places(index).vertices, spheres);
@@ -270,7 +309,7 @@ impl Engine {
             let own = [pair.soft, pair.other].map(places);
             let mut found =
                 Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
-            self.soft_on_soft(pair, own, spheres, grid, workspace, points, &mut found);
+            self.soft_on_soft(pair, own, spheres, grid, behind, workspace, points, &mut found);
         }
     }
 
@@ -319,107 +358,4 @@ impl Engine {
             }
         }
     }
-
-    /// Contacts of two surfaces, or of one with itself.
-    fn soft_on_soft(
-        &self,
-        pair: &Pair,
-        places: [SoftPlace<'_>; 2],
-        spheres: &[Vec<Ball>],
-        grid: &mut Grid,
-        workspace: &mut Workspace,
-        points: &mut Vec<Contact>,
-        found: &mut Found<'_>,
-    ) {
-        let bodies = [pair.soft, pair.other];
-        let surfaces = bodies.map(|body| &self.surfaces.bodies[body]);
-        let radii = surfaces.map(|surface| surface.radius);
-        let reach = pair.reach.of(places[0].travel + places[1].travel);
-        let counts = surfaces.map(|surface| surface.triangles.len() as u32);
-        let itself = bodies[0] == bodies[1];
-        // Triangles of the second body are numbered behind those of the first.
-        let second = if itself { 0 } else { counts[0] };
-        let ball = |number: u32| {
-            if number < counts[0] {
-                spheres[bodies[0]][number as usize]
-            } else {
-                spheres[bodies[1]][(number - second) as usize]
-            }
-        };
-        near_pairs(counts, itself, ball, reach + radii[0] + radii[1], grid);
-        let mut own: Option<(u32, Facet)> = None;
-        let mut smallest = f64::INFINITY;
-        for &(first, other) in &grid.near {
-            if own.as_ref().is_none_or(|own| own.0 != first) {
-                let corners = surfaces[0].triangles[first as usize];
-                own = Facet::new(corners, places[0].vertices, &ball(first)).map(|facet| (first, facet));
-            }
-            let Some((_, a)) = &own else { continue };
-            let corners = surfaces[0].triangles[first as usize];
-            let others = surfaces[1].triangles[(other - second) as usize];
-            if itself && corners.iter().any(|vertex| others.contains(vertex)) {
-                continue;
-            }
-            let Some(b) = Facet::new(others, places[1].vertices, &ball(other)) else { continue };
-            if itself {
-                let behind = BEHIND * a.placed.radius.min(b.placed.radius);
-                if !(a.is_before(&b, behind) && b.is_before(a, behind))
-                    || surfaces[0].back_to_back.binary_search(&(first, other)).is_ok()
-                {
-                    continue;
-                }
-            }
-            smallest = smallest.min(a.placed.radius).min(b.placed.radius);
-            points.clear();
-            let mut sink = Sink::new(points, self.pose_rounding);
-            sink.reach = reach;
-            let (core, triangle) = (Core::Triangle(a.about), Core::Triangle(b.about));
-            let within = reach + radii[0] + radii[1];
-            if bounds::are_apart(&core, &a.placed, &triangle, &b.placed, within) {
-                continue;
-            }
-            let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, workspace);
-            let Some(nearest) = nearest.ok().and_then(|nearest| a.facing(&b, nearest)) else { continue };
-            convex::touch(&core, &a.placed, &triangle, &b.placed, radii, &nearest, workspace, &mut sink);
-            for contact in points.iter() {
-                let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
-                let half = 0.5 * contact.distance;
-                let side = |body: usize, vertices: [u32; 3], facet: &Facet, on: Vector| Side::Soft {
-                    soft: body as u32,
-                    vertices,
-                    weights: facet.weights(on),
-                };
-                let on_first = side(bodies[0], corners, a, point - normal * (half + radii[0]));
-                let on_second = side(bodies[1], others, &b, point + normal * (half + radii[1]));
-                found.push(contact, on_second, Some(on_first), [first, other - second]);
-            }
-        }
-        found.settle(CLOSED * smallest);
-    }
-}
-
-/// Fills the grid's list with the pairs of triangles of two surfaces whose spheres come within reach, in order.
-fn near_pairs([first, second]: [u32; 2], itself: bool, ball: impl Fn(u32) -> Ball, reach: f64, grid: &mut Grid) {
-    if itself {
-        grid.find(0..first, ball, reach);
-    } else {
-        // Those that come near the other's box at all.
-        let bounds = |mut all: std::ops::Range<u32>| {
-            let wide = |at: u32| {
-                let Ball { centre, radius } = ball(at);
-                [centre - Vector::splat(radius), centre + Vector::splat(radius)]
-            };
-            let one = all.next().map_or([Vector::ZERO; 2], wide);
-            all.map(wide).fold(one, |[low, high], [a, b]| [low.min(a), high.max(b)])
-        };
-        let (of_first, of_second) = (bounds(0..first), bounds(first..first + second));
-        let is_near = |at: &u32| {
-            let (Ball { centre, radius }, [low, high]) = (ball(*at), if *at < first { of_second } else { of_first });
-            let outside = (low - centre).max(centre - high).max_element();
-            outside < radius + reach
-        };
-        grid.find((0..first + second).filter(is_near), &ball, reach);
-        grid.near.retain(|&(a, b)| a < first && first <= b);
-    }
-    grid.near.sort_unstable();
 }
