@@ -38,8 +38,8 @@ struct Case {
 
 /// Small enough for a few minutes on two cores.
 const CASES: [Case; 4] = [
-    Case { scene: "humanoid", worlds: 1024, settle: 200, steps: 20, solver: "auto" },
-    Case { scene: "half-cheetah", worlds: 1024, settle: 300, steps: 40, solver: "auto" },
+    Case { scene: "humanoid", worlds: 512, settle: 200, steps: 40, solver: "auto" },
+    Case { scene: "half-cheetah", worlds: 512, settle: 300, steps: 80, solver: "auto" },
     Case { scene: "quadruped", worlds: 256, settle: 200, steps: 20, solver: "auto" },
     // Each executor sees a fall of its own, as rounding decides it, and a step takes one to five times as long where a heap shifts: over 20
     // steps the ratio was 0.02 to 0.08. What the host adds decides it as well: by `auto` at five tolerances within a tenth of each

@@ -1,8 +1,9 @@
 //! The repository about itself: the order of its crates, and documents that list files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
 const ORDER: [&str; 16] = [
@@ -75,6 +76,50 @@ fn a_dependency_out_of_order_is_seen() {
     let model = ORDER.iter().position(|&n| n == "model").unwrap();
     assert_eq!(out_of_order(model, manifest), ["contact"]);
     assert_eq!(out_of_order(ORDER.len() - 1, manifest), [""; 0]);
+}
+
+/// The sets of features that each package is built with, by what `cargo tree` prints.
+fn features(tree: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut sets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (package, features) in tree.lines().filter_map(|line| line.trim_end_matches(" (*)").split_once('|')) {
+        sets.entry(package).or_default().insert(features);
+    }
+    sets
+}
+
+/// The packages of the program that the tests would build again, with other features.
+fn built_again<'a>(program: &'a str, tests: &str) -> Vec<&'a str> {
+    let tests = features(tests);
+    let differs = |(package, sets): &(&str, BTreeSet<&str>)| tests.get(package).is_some_and(|others| others != sets);
+    features(program).into_iter().filter(differs).map(|(package, _)| package).collect()
+}
+
+/// What wgpu is made of takes a minute and a half to build: one feature that a package of the tests adds would have it built again.
+#[test]
+fn the_tests_build_what_the_program_builds() {
+    let tree = |kinds: &str, packages: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(root()).args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"]);
+        let output = command.args(["--edges", kinds]).args(packages).output().expect("cargo tree");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("names of packages")
+    };
+    let apart =
+        ["--exclude", "manyworlds-learning", "--exclude", "manyworlds-python", "--exclude", "manyworlds-benches"];
+    let tests = [&["--workspace"], apart.as_slice()].concat();
+    let (program, tests) = (tree("normal,build", &[]), tree("normal,build,dev", &tests));
+    // Small ones: what reads our own sources, and temporary files.
+    let again: Vec<&str> = built_again(&program, &tests)
+        .into_iter()
+        .filter(|package| !["proc-macro2 ", "syn ", "rustix "].iter().any(|small| package.starts_with(small)))
+        .collect();
+    assert!(again.is_empty(), "built again with other features: {again:?}");
+}
+
+#[test]
+fn a_package_with_another_feature_is_seen() {
+    let program = "wgpu v1|std\nnaga v1|\nnaga v1| (*)\nlog v1|std";
+    assert_eq!(built_again(program, "wgpu v1|std\nnaga v1|\nnaga v1|std\nlog v1|std (*)\nsyn v1|"), ["naga v1"]);
 }
 
 #[test]
