@@ -55,14 +55,19 @@ fn what_rests_on_a_cage_is_carried() {
             let model = builder.build().expect("a model");
             for (name, options) in executors(&BatchOptions { tolerance: 1e-10, ..tight() }) {
                 let mut made = batch(&model, 1, &options);
-                // A box rocks for a while.
-                run(&mut made, if boxed { 800 } else { 400 });
+                run(&mut made, 300);
+                // A box rocks: the mean of what carries it is its weight.
+                let steps = if boxed { 100 } else { 10 };
+                let step = |_| {
+                    run(&mut made, 1);
+                    upward(&mut made, &model)
+                };
+                let carried = (0..steps).map(step).sum::<f64>() / f64::from(steps);
                 let own = summary(&mut made);
                 assert!(own.status & status::CONVERGED != 0, "{what} {boxed} {name}: {} {own:?}", own.status_name());
                 assert!(own.penetration < 1e-6 && own.contacts >= 25, "{what} {boxed} {name}: {own:?}");
                 let v = state(&mut made, 0).v;
                 assert!(largest(&v) < 5e-3, "{what} {boxed} {name}: {}", largest(&v));
-                let carried = upward(&mut made, &model);
                 let all = weight + if boxed { 0.2 * G * 0.002 } else { 0.0 };
                 assert!((carried / all - 1.0).abs() < 1e-3, "{what} {boxed} {name}: {carried} of {all}");
                 let low = made.soft(0).expect("soft bodies").remove(0).vertices;
