@@ -1,22 +1,28 @@
-//! The elements of a body by eights, one a lane of a vector register.
+//! The elements of a body by eights, one a lane of a vector register; of few elements their points of integration.
+
+use std::ops::Range;
 
 use manyworlds_shaders::{F64x8, LANES, Real};
 use nalgebra::Vector3;
 
 use crate::element::{Elements, PINNED};
 
-/// A vector of eight elements.
+/// A vector of eight elements or points.
 pub(crate) type Vec8 = [F64x8; 3];
 
-/// A matrix of eight elements, row-major.
+/// A matrix of eight elements or points, row-major.
 pub(crate) type Mat8 = [F64x8; 9];
 
-/// What elements are at rest, eight side by side; lanes behind the last element have no gradients, and so no part in anything.
+/// What elements are at rest: eight side by side, or one of which eight points are side by side, whichever leaves fewer lanes idle. Those
+/// behind the last element or point have no gradients, and so no part in anything.
 #[derive(Debug, Clone)]
 pub(crate) struct Packs {
-    /// Nodes of an element, and points of integration.
+    /// Nodes of an element.
     pub(crate) each: usize,
+    /// Points of integration that a pack has one after the other.
     pub(crate) points: usize,
+    /// Whether lanes are points.
+    by_points: bool,
     /// First degree of freedom, `[pack, node]`; of nodes that do not move the number of degrees of freedom.
     dofs: Vec<[u32; LANES]>,
     /// Gradients of shape functions, `[pack, point, node]`, 1/m.
@@ -29,25 +35,33 @@ pub(crate) struct Packs {
 impl Packs {
     /// Of the elements of a body with so many degrees of freedom.
     pub(crate) fn new(elements: &Elements, n_v: usize) -> Self {
-        let (n, each, points) = (elements.count(), elements.each, elements.points);
+        let (n, each, all) = (elements.count(), elements.each, elements.points);
+        let by_points = n * all.div_ceil(LANES) < n.div_ceil(LANES) * all;
+        let (count, points) = if by_points { (n, all.div_ceil(LANES)) } else { (n.div_ceil(LANES), all) };
         let zero = F64x8::lit(0.0);
-        let count = n.div_ceil(LANES);
         let mut dofs = vec![[n_v as u32; LANES]; count * each];
         let mut gradients = vec![[zero; 3]; count * points * each];
         let mut volumes = vec![zero; count * points];
-        for element in 0..n {
-            let (pack, lane) = (element / LANES, element % LANES);
+        for (element, point) in (0..n).flat_map(|element| (0..all).map(move |point| (element, point))) {
+            let [pack, at, lane] = if by_points {
+                [element, point / LANES, point % LANES]
+            } else {
+                [element / LANES, point, element % LANES]
+            };
+            let at = pack * points + at;
             for (node, &dof) in elements.dofs_of(element).iter().enumerate().filter(|(_, dof)| **dof != PINNED) {
-                dofs[pack * each + node][lane] = dof;
-                for point in 0..points {
-                    let gradient: &Vector3<f64> = &elements.gradients_at(element, point)[node];
-                    let to = &mut gradients[(pack * points + point) * each + node];
-                    (0..3).for_each(|k| to[k].set_lane(lane, gradient[k]));
+                let own = &mut dofs[pack * each + node];
+                if by_points {
+                    own.fill(dof);
+                } else {
+                    own[lane] = dof;
                 }
+                let gradient: &Vector3<f64> = &elements.gradients_at(element, point)[node];
+                (0..3).for_each(|k| gradients[at * each + node][k].set_lane(lane, gradient[k]));
             }
-            (0..points).for_each(|at| volumes[pack * points + at].set_lane(lane, elements.volume_at(element, at)));
+            volumes[at].set_lane(lane, elements.volume_at(element, point));
         }
-        Self { each, points, dofs, gradients, volumes, n_v }
+        Self { each, points, by_points, dofs, gradients, volumes, n_v }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -76,13 +90,32 @@ impl Packs {
     /// Adds what the nodes of a pack have to an extended vector.
     #[inline(always)]
     pub(crate) fn scatter(&self, pack: usize, from: &[Vec8], to: &mut [f64]) {
+        let lanes = if self.by_points { 1 } else { LANES };
         for (dofs, from) in self.dofs_of(pack).iter().zip(from) {
-            let from = from.map(F64x8::to_lanes);
-            for (lane, &dof) in dofs.iter().enumerate() {
+            for (lane, &dof) in dofs[..lanes].iter().enumerate() {
                 let Some(to) = to[dof as usize..].first_chunk_mut::<3>() else { continue };
-                (0..3).for_each(|k| to[k] += from[k][lane]);
+                (0..3).for_each(|k| to[k] += self.of_element(&from[k], lane));
             }
         }
+    }
+
+    /// The elements of a pack among so many.
+    pub(crate) fn elements_of(&self, pack: usize, count: usize) -> Range<usize> {
+        if self.by_points { pack..pack + 1 } else { pack * LANES..count.min((pack + 1) * LANES) }
+    }
+
+    /// The lanes of a pack that are of an element, of so many, and which.
+    pub(crate) fn lanes_of(&self, pack: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
+        let own = self.elements_of(pack, count);
+        (0..LANES)
+            .map(move |lane| (lane, own.start + if self.by_points { 0 } else { lane }))
+            .take_while(move |at| at.1 < own.end)
+    }
+
+    /// What an element of a pack has of a sum over its points.
+    #[inline(always)]
+    pub(crate) fn of_element(&self, sums: &F64x8, which: usize) -> f64 {
+        if self.by_points { sums.to_lanes().iter().sum() } else { sums.lane(which) }
     }
 
     pub(crate) fn dofs_of(&self, pack: usize) -> &[[u32; LANES]] {

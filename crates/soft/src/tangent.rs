@@ -1,6 +1,6 @@
-//! Stiffness by its products, eight elements a vector register: a matrix only for those who ask for one.
+//! Stiffness by its products, eight elements or points a vector register: a matrix only for those who ask for one.
 
-use manyworlds_shaders::{F64x8, LANES, Real};
+use manyworlds_shaders::{F64x8, Real};
 use manyworlds_sparse::SparseMatrix;
 use nalgebra::Matrix3;
 
@@ -76,8 +76,8 @@ impl SoftSystem {
     fn pressure_of(&self, pack: usize, params: &SoftParams) -> F64x8 {
         let mut out = F64x8::lit(0.0);
         if !params.pressures.is_empty() {
-            for lane in 0..LANES.min(self.n_element() - pack * LANES) {
-                let own = self.regions_of(pack * LANES + lane).iter();
+            for (lane, element) in self.packs().lanes_of(pack, self.n_element()) {
+                let own = self.regions_of(element).iter();
                 out.set_lane(lane, own.map(|&region| params.pressures[region as usize]).sum());
             }
         }
@@ -214,12 +214,16 @@ impl Tangent {
             let mut from = blocks.iter();
             for b in 0..N {
                 for (a, block) in (0..=b).zip(&mut from) {
-                    for lane in 0..LANES.min(system.n_element() - pack * LANES) {
-                        let pair = [pack * LANES + lane, a, b];
+                    for (which, element) in packs.elements_of(pack, system.n_element()).enumerate() {
+                        let pair = [element, a, b];
                         if system.are_free(pair) {
                             // What a node does to itself is symmetric but for rounding, which must not tell triangles apart.
                             let at = |i: usize, j: usize| if a == b { 3 * i.min(j) + i.max(j) } else { 3 * i + j };
-                            system.add_pair(pair, &Matrix3::from_fn(|i, j| block[at(i, j)].lane(lane)), values);
+                            system.add_pair(
+                                pair,
+                                &Matrix3::from_fn(|i, j| packs.of_element(&block[at(i, j)], which)),
+                                values,
+                            );
                         }
                     }
                 }

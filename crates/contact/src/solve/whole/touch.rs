@@ -56,29 +56,44 @@ impl Touch {
             .flat_map(|r| (0..m).map(move |b| (r, b)))
             .map(|(r, b)| (0..3).map(|s| w[r][s] * self.j[s * m + b]).sum())
             .collect();
-        for (a, &row) in self.dofs.iter().enumerate() {
-            let own: Rows<f64> = std::array::from_fn(|r| self.j[r * m + a]);
-            if own == [0.0; 3] {
-                continue;
-            }
-            let begin = out.row_begin(row as usize);
-            let mut b = 0;
-            while b < m {
-                let column = self.dofs[b] as usize;
-                // The first degrees of freedom have a column each in every row; nodes' stand in threes.
-                let (at, count) = if column < n_first || (row as usize) < n_first {
-                    (begin + column, 1)
+        // The first degrees of freedom have a row and a column each, nodes' stand in threes; a node's rows have the same columns.
+        let is_first = |a: usize| (self.dofs[a] as usize) < n_first;
+        let runs = || {
+            let mut next = 0;
+            std::iter::from_fn(move || {
+                let at = next;
+                next += if at < m && is_first(at) { 1 } else { 3 };
+                (at < m).then(|| at..next)
+            })
+        };
+        let mut places = Vec::with_capacity(m);
+        for rows in runs() {
+            let begin = out.row_begin(self.dofs[rows.start] as usize);
+            places.clear();
+            for columns in runs() {
+                let column = self.dofs[columns.start] as usize;
+                let place = if is_first(columns.start) || is_first(rows.start) {
+                    column
                 } else {
-                    match out.position(row as usize, column) {
-                        Some(at) => (at, 3),
+                    match out.position(self.dofs[rows.start] as usize, column) {
+                        Some(at) => at - begin,
                         None => return,
                     }
                 };
-                for k in 0..count {
-                    let x: f64 = (0..3).map(|r| own[r] * weighted[r * m + b + k]).sum();
-                    out.values_mut()[at + k] += x;
+                places.push((columns, place));
+            }
+            for a in rows {
+                let own: Rows<f64> = std::array::from_fn(|r| self.j[r * m + a]);
+                if own == [0.0; 3] {
+                    continue;
                 }
-                b += count;
+                let begin = out.row_begin(self.dofs[a] as usize);
+                for (columns, place) in &places {
+                    let to = &mut out.values_mut()[begin + place..][..columns.len()];
+                    for (to, b) in to.iter_mut().zip(columns.clone()) {
+                        *to += (0..3).map(|r| own[r] * weighted[r * m + b]).sum::<f64>();
+                    }
+                }
             }
         }
     }
