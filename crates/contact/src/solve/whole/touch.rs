@@ -63,7 +63,7 @@ impl Touch {
             std::iter::from_fn(move || {
                 let at = next;
                 next += if at < m && is_first(at) { 1 } else { 3 };
-                (at < m).then(|| at..next)
+                (at < m).then_some(at..next)
             })
         };
         let mut places = Vec::with_capacity(m);
