@@ -45,8 +45,10 @@ impl Engine {
         let facet = |number: u32| Facet::new(corners(number), places[side_of(number)].vertices, &ball(number));
         let depth = |number: u32| surfaces[side_of(number)].depths[of_body(number)];
         let near = reach + radii[0] + radii[1];
-        let most = surfaces.map(|surface| surface.depths.iter().fold(0.0, |most: f64, depth| most.max(*depth)));
-        near_pairs(counts, itself, ball, near.max(PARALLEL * most[0].min(most[1])), grid);
+        // Triangles of two bodies count when they are behind each other, too.
+        let behind_by = |deepest: f64| if itself { 0.0 } else { PARALLEL * deepest };
+        let [first_deepest, other_deepest] = surfaces.map(|surface| surface.deepest);
+        near_pairs(counts, itself, ball, near.max(behind_by(first_deepest.min(other_deepest))), grid);
         let mut push = |[first, other]: [u32; 2], [a, b]: [&Facet; 2], nearest: &Nearest, workspace: &mut Workspace| {
             points.clear();
             let mut sink = Sink::new(points, self.pose_rounding);
@@ -88,7 +90,7 @@ impl Engine {
             }
             smallest = smallest.min(a.placed.radius).min(b.placed.radius);
             let (core, triangle) = (Core::Triangle(a.about), Core::Triangle(b.about));
-            let within = near.max(PARALLEL * deepest);
+            let within = near.max(behind_by(deepest));
             if bounds::are_apart(&core, &a.placed, &triangle, &b.placed, within) {
                 continue;
             }
@@ -98,7 +100,7 @@ impl Engine {
             if let Some(way) = a.facing(&b, &nearest, [near, deepest]) {
                 behind.facing.extend([first, other]);
                 push([first, other], [a, &b], &way, workspace);
-            } else if !itself && let Some(way) = a.behind(&b, &nearest, PARALLEL * deepest) {
+            } else if !itself && let Some(way) = a.behind(&b, &nearest, behind_by(deepest)) {
                 behind.pairs.push(([first, other], way));
             }
         }

@@ -59,6 +59,8 @@ struct Surface {
     contacting: Contacting,
     /// Of what may touch such surfaces, how far another triangle may be behind each and count as within the body, m.
     depths: Vec<f64>,
+    /// The largest of these.
+    deepest: f64,
     /// Of one that touches itself, the pairs of triangles near each other at rest that are back to back there, ascending: the two
     /// sides of something thin.
     back_to_back: Vec<(u32, u32)>,
@@ -160,11 +162,13 @@ impl Surface {
             radius: soft.radius,
             contacting: soft.contacting,
             depths: Vec::new(),
+            deepest: 0.0,
             back_to_back: Vec::new(),
         };
         let at: Vec<[f64; 3]> = soft.vertices().into_iter().map(Into::into).collect();
         if several || soft.touches_itself {
             own.depths = own.depths_at(&at);
+            own.deepest = own.depths.iter().copied().fold(0.0, f64::max);
         }
         if soft.touches_itself {
             own.back_to_back = own.pairs_back_to_back(&at);
