@@ -101,13 +101,21 @@ fn a_cage_sticks_on_an_incline_below_the_angle_of_friction() {
     }
 }
 
-/// A cage that is dropped, without damping of its own, never gains energy.
+/// A cage that is dropped, without damping of its own, never gains energy; nor does one that a box is dropped on, which then rocks
+/// on the edges of facets.
 #[test]
 fn a_dropped_cage_never_gains_energy() {
     for (what, mut soft) in cylinders(0.03) {
         soft.material.damping = 0.0;
         let model = on_the_ground(soft, 0.5).build().expect("a model");
-        energy_never_grows(what, &model, 150, 0.01);
+        energy_never_grows(what, &model, 150, 0.01, 1e-10);
+    }
+    for (what, mut soft) in cylinders(0.001) {
+        soft.material.damping = 0.02;
+        let mut builder = on_the_ground(soft, 0.5);
+        add_box(&mut builder, Vec3::new(0.03, 0.03, 0.02), 0.2, Vec3::new(0.0, 0.0, 0.1222));
+        // 59 contacts on 8 nodes: what the solver is asked for at 1e-10 it misses by a third at a step.
+        energy_never_grows(what, &builder.build().expect("a model"), 150, 1e-4, 1e-9);
     }
 }
 
