@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use manyworlds_collide::derivatives::ContactSlope;
+use manyworlds_collide::derivatives::{ContactSlope, Slope};
 use manyworlds_contact::problem::ProblemBuilder;
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_dynamics::{Settings, compile};
@@ -82,6 +82,12 @@ struct Found {
     normal: Vector3<f64>,
     distance: f64,
     slope: ContactSlope,
+}
+
+/// A point of the material: its only corner.
+fn point(touch: &Touch) -> PointInput {
+    let nodes = touch.nodes.iter().map(|&(first, weight)| (first, [weight, 0.0, 0.0])).collect();
+    PointInput { body: 0, weights: [1.0, 0.0, 0.0], nodes }
 }
 
 fn place(edge: usize, [x, y, z]: [usize; 3]) -> usize {
@@ -276,7 +282,7 @@ impl Elastic {
             ContactInput {
                 geoms: [0, 1],
                 bodies: [body, None],
-                points: [None, Some(PointInput { body: 0, nodes: touch.nodes.clone() })],
+                points: [None, Some(point(touch))],
                 point: found.point.into(),
                 normal: found.normal.into(),
                 distance: found.distance,
@@ -285,7 +291,7 @@ impl Elastic {
                 drift: [[0.0; 3]; 2],
                 impulse: std::array::from_fn(|k| lambda.get(3 * i + k).copied().unwrap_or_default()),
                 give: Give::Bias,
-                slope: Ok(found.slope),
+                slope: Ok(Slope::Fixed(found.slope)),
             }
         };
         self.touches.iter().enumerate().map(contact).collect()

@@ -115,5 +115,11 @@ pub(crate) fn add_block(members: &[Member], place: impl Fn(usize) -> usize, bloc
         Side { member, body, sign, arm, speed, turned, force: Map::default(), moment, bounce: [0.0; 6] }
     };
     let sides = std::array::from_fn(|index| carriers[index].as_ref().map(|carrier| Box::new(side(carrier, index))));
-    rows.push_form(Law::Bilateral, block.impulse, bias.into(), kink, Form { sides, nodes: Vec::new(), bounces: false });
+    rows.push_form(
+        Law::Bilateral,
+        block.impulse,
+        bias.into(),
+        kink,
+        Form { sides, nodes: Vec::new(), corners: Vec::new(), bounces: false },
+    );
 }

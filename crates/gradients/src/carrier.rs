@@ -75,7 +75,7 @@ impl Node {
 }
 
 /// 1 for the second body, -1 for the first.
-fn sign(side: usize) -> f64 {
+pub(crate) fn sign(side: usize) -> f64 {
     if side == 1 { 1.0 } else { -1.0 }
 }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use manyworlds_collide::derivatives::ContactSlope;
+use manyworlds_collide::derivatives::{SlidingChange, Slope};
 use manyworlds_shaders::contact::frame::{tangent_slopes, tangents};
 use manyworlds_shaders::dynamics::tree::SPATIAL;
 use nalgebra::{Matrix3, Vector3};
@@ -14,7 +14,8 @@ use nalgebra::{Matrix3, Vector3};
 use crate::bias::{Kink, bias_kink, bias_slope};
 use crate::carrier::{Carrier, add_fixed, add_weights, relative as relative_of};
 use crate::constraint::Law;
-use crate::form::{Form, Map, NodeSide, PointSide, Side};
+use crate::corner::{self, Corner};
+use crate::form::{Form, Map, NodeSide, Side};
 use crate::member::{BodyOfTree, Member, vector};
 use crate::model::{ContactModel, Give};
 use crate::rows::Rows;
@@ -46,10 +47,15 @@ pub struct ContactInput {
     pub impulse: [f64; 3],
     /// How it gives way; [`Give::Bias`] unless the model is convex.
     pub give: Give,
-    /// How point, normal and distance change with the bodies; why that is not known. Of a point that deforms only its
-    /// linear part counts.
-    pub slope: Result<ContactSlope, Cow<'static, str>>,
+    /// How it changes with what its two sides do; why that is not known.
+    pub slope: Result<Slope, Cow<'static, str>>,
 }
+
+/// Numbers of a contact that change.
+pub(crate) const CHANGED: usize = 13;
+/// How a contact changes: its point (3), normal (3) and distance, then the weights of the corners of either side (3 each), where
+/// that deforms.
+pub type ContactChange = [f64; CHANGED];
 
 /// The frame of a contact as rows, and how its tangents change with the normal: `d t1 = F1 dn`, `d t2 = F2 dn`.
 fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
@@ -186,6 +192,19 @@ pub(crate) fn add_contact(
     levers[2] += axes[2].cross(&w_before) * restitution;
     let mut turns = by_normal;
     turns[2] += u_before * restitution;
+    let moved: Vec<SlidingChange<3>> = match &contact.slope {
+        Ok(slope) => nodes.iter().map(|node| slope.by_node(node.side, &node.weights, &node.shares)).collect(),
+        Err(_) => vec![SlidingChange::<3>::zeros(); nodes.len()],
+    };
+    let corners = match &contact.slope {
+        Ok(Slope::Sliding(slope)) => corner::corners(slope, (&nodes, &moved), &carriers, f),
+        _ => Vec::new(),
+    };
+    // How the velocities change with the weight of a corner.
+    let by_weight = |corner: &Corner| {
+        let [after, before] = corner.velocity;
+        e * after + Vector3::z() * (restitution * axes[2].dot(&before))
+    };
     // `carried`: how the nodes that the body carries move in it, after the step and before it.
     let side = |carrier: &Carrier, index: usize, carried: [Vector3<f64>; 2]| {
         let speed = axes.map(|axis| carrier.here([axis * carrier.sign, Vector3::zeros()]));
@@ -222,6 +241,10 @@ pub(crate) fn add_contact(
                 add_weights(-f[next], &point[last], &mut moment[k]);
             }
         }
+        for corner in &corners {
+            let by_weight = by_weight(corner);
+            (0..3).for_each(|k| add_weights(by_weight[k], &corner.by_side[index], &mut change[k]));
+        }
         let [speed, turned, force, moment] = [speed, change, force, moment].map(Map::of);
         let ((member, body), Carrier { sign, arm, .. }) = (carrier.place, *carrier);
         Side { member, body, sign, arm, speed, turned, force, moment, bounce }
@@ -232,34 +255,30 @@ pub(crate) fn add_contact(
         let carried = [false, true].map(|before| relative_of(own.iter().copied(), before)[0]);
         carriers[index].as_ref().map(|carrier| Box::new(side(carrier, index, carried)))
     });
-    // Nodes of one side do what its point does, by their weights.
-    let points = [0, 1].map(|index| {
-        let sign = Node { weight: 1.0, ..*nodes.iter().find(|node| node.side == index)? }.pushed();
-        let [mut turned, mut force, mut moment] = [Matrix3::zeros(); 3];
-        if let Ok(slope_of) = &contact.slope {
-            let (point, normal, distance) = slope_of.by_way(index);
-            let rows = |of: &[Vector3<f64>; 3]| Matrix3::from_columns(of).transpose();
-            turned = rows(&levers) * point + rows(&turns) * normal;
-            turned.set_row(2, &(turned.row(2) + slope * distance));
-            force = bent * normal;
-            // dp x f
-            moment = -f.cross_matrix() * point;
-        }
-        let bounce = restitution * sign * axes[2];
-        Some(PointSide { sign, speed: e * sign, turned, force, moment, bounce })
-    });
-    let node = |node: &Node| {
-        Some(NodeSide {
+    let as_rows = |of: &[Vector3<f64>; 3]| Matrix3::from_columns(of).transpose();
+    let node = |(place, node): (usize, &Node)| {
+        let (change, sign) = (&moved[place], node.pushed());
+        let (point, normal) = (change.fixed_rows::<3>(0), change.fixed_rows::<3>(3));
+        let mut turned = as_rows(&levers) * point + as_rows(&turns) * normal;
+        turned.set_row(2, &(turned.row(2) + slope * change.row(6)));
+        corners.iter().for_each(|corner| turned += by_weight(corner) * corner.by_node[place].transpose());
+        NodeSide {
             first: node.first,
             axes: node.axes,
             carried_by: carriers[node.side].as_ref().map(|_| node.side),
-            pushed: f * node.pushed(),
-            side: points[node.side]?.times(node.weight),
-        })
+            pushed: f * sign,
+            sign,
+            speed: e * sign,
+            turned,
+            force: bent * normal,
+            // dp x f
+            moment: -f.cross_matrix() * point,
+            bounce: restitution * sign * axes[2],
+        }
     };
-    let nodes = nodes.iter().filter_map(node).collect();
+    let nodes = nodes.iter().enumerate().map(node).collect();
     let e = [axes[0].dot(&drift[0]), axes[1].dot(&drift[0]), axes[2].dot(&drift[0]) + value];
-    rows.push_form(law, contact.impulse, e, kink, Form { sides, nodes, bounces });
+    rows.push_form(law, contact.impulse, e, kink, Form { sides, nodes, corners, bounces });
     if bounces {
         rows.bounces(approach);
     }

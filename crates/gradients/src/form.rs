@@ -8,8 +8,9 @@
 use manyworlds_shaders::dynamics::tree::{NONE, SPATIAL};
 use nalgebra::{Matrix3, Vector3};
 
+use crate::corner::Corner;
 use crate::grid::{Grid, dot};
-use crate::member::Member;
+use crate::member::{Member, vector};
 use crate::pool::Pooled;
 
 /// What a linear function of a motion weighs its angular and its linear part with.
@@ -71,26 +72,6 @@ pub(crate) struct Side {
     pub(crate) bounce: [f64; SPATIAL],
 }
 
-/// What a point that does not turn does: a [`Side`] without what turning has a part in.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PointSide {
-    pub(crate) sign: f64,
-    pub(crate) speed: Matrix3<f64>,
-    pub(crate) turned: Matrix3<f64>,
-    pub(crate) force: Matrix3<f64>,
-    pub(crate) moment: Matrix3<f64>,
-    pub(crate) bounce: Vector3<f64>,
-}
-
-impl PointSide {
-    /// What a node of some weight of the point does.
-    pub(crate) fn times(&self, weight: f64) -> Self {
-        let Self { sign, speed, turned, force, moment, bounce } = *self;
-        let [speed, turned, force, moment] = [speed, turned, force, moment].map(|x| x * weight);
-        Self { sign: sign * weight, speed, turned, force, moment, bounce: bounce * weight }
-    }
-}
-
 /// One of the nodes that a constraint's point on a body that deforms moves with: its three dofs are motions along axes, without
 /// psi.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +84,13 @@ pub(crate) struct NodeSide {
     pub(crate) carried_by: Option<usize>,
     /// What pushes it, N s.
     pub(crate) pushed: Vector3<f64>,
-    /// What it does.
-    pub(crate) side: PointSide,
+    /// As of a [`Side`], without what turning has a part in; the sign times its weight.
+    pub(crate) sign: f64,
+    pub(crate) speed: Matrix3<f64>,
+    pub(crate) turned: Matrix3<f64>,
+    pub(crate) force: Matrix3<f64>,
+    pub(crate) moment: Matrix3<f64>,
+    pub(crate) bounce: Vector3<f64>,
 }
 
 impl NodeSide {
@@ -120,6 +106,8 @@ impl NodeSide {
 pub(crate) struct Form {
     pub(crate) sides: [Option<Box<Side>>; 2],
     pub(crate) nodes: Vec<NodeSide>,
+    /// Corners whose weights change.
+    pub(crate) corners: Vec<Corner>,
     pub(crate) bounces: bool,
 }
 
@@ -166,7 +154,7 @@ impl Form {
         }
         for node in &self.nodes {
             for (dof, axis) in node.dofs() {
-                let speed = node.side.speed * axis;
+                let speed = node.speed * axis;
                 (0..3).for_each(|k| j[(first + k, at(dof))] += speed[k]);
             }
         }
@@ -197,10 +185,10 @@ impl Form {
         }
         for node in &self.nodes {
             for (dof, axis) in node.dofs() {
-                let (turned, column) = (node.side.turned * axis, at(dof));
+                let (turned, column) = (node.turned * axis, at(dof));
                 (0..3).for_each(|k| by_q[(first + k, column)] += turned[k]);
                 if self.bounces {
-                    by_v[(first + 2, column)] += node.side.bounce.dot(&axis);
+                    by_v[(first + 2, column)] += node.bounce.dot(&axis);
                 }
             }
         }
@@ -227,7 +215,7 @@ impl Form {
                 });
             }
             for node in &self.nodes {
-                let force = force * node.side.sign;
+                let force = force * node.sign;
                 node.dofs().for_each(|(dof, axis)| push[(at(dof), column)] += force.dot(&axis));
             }
         };
@@ -244,7 +232,27 @@ impl Form {
         }
         for moved in &self.nodes {
             for (dof, axis) in moved.dofs() {
-                act(at(dof), moved.side.force * axis, moved.side.moment * axis);
+                act(at(dof), moved.force * axis, moved.moment * axis);
+            }
+        }
+        // Corners get another part of it.
+        for corner in &self.corners {
+            let mut act = |column: usize, weight: f64| {
+                for &(place, share) in &corner.nodes {
+                    let part = corner.pushed * (share * weight);
+                    self.nodes[place].dofs().for_each(|(dof, axis)| push[(at(dof), column)] += part.dot(&axis));
+                }
+            };
+            for (side, by) in self.sides.iter().zip(&corner.by_side) {
+                let Some(side) = side else { continue };
+                let own = &members[side.member];
+                own.forward.for_dofs(side.body, |i| {
+                    let s = spatial(&own.forward.motion, i);
+                    act(at(own.at[0] + i), by[0].dot(&vector(s, 0)) + by[1].dot(&vector(s, 3)));
+                });
+            }
+            for (node, by) in self.nodes.iter().zip(&corner.by_node) {
+                node.dofs().for_each(|(dof, axis)| act(at(dof), by.dot(&axis)));
             }
         }
         // The axes of what is carried turn with the carrier.
@@ -367,10 +375,10 @@ pub(crate) fn add_back(
             angular += w * side.sign;
         }
         for node in &form.nodes {
-            velocity += node.axes * Vector3::from_row_slice(&x[node.first..node.first + 3]) * node.side.sign;
+            velocity += node.axes * Vector3::from_row_slice(&x[node.first..node.first + 3]) * node.sign;
         }
         for node in &form.nodes {
-            let PointSide { turned, force, moment, bounce, .. } = &node.side;
+            let NodeSide { turned, force, moment, bounce, .. } = node;
             let weights = turned.tr_mul(&Vector3::from(y)) + force.tr_mul(&velocity) + moment.tr_mul(&angular);
             let by_axis = node.axes.tr_mul(&weights);
             (0..3).for_each(|k| by_q[node.first + k] += by_axis[k]);
@@ -384,6 +392,25 @@ pub(crate) fn add_back(
                 let turning = along.cross(&node.pushed);
                 let own = &mut sums[starts[carrier.member] + EACH * carrier.body + BY_MOTION..][..3];
                 own.iter_mut().zip(&turning).for_each(|(to, x)| *to += x);
+            }
+        }
+        for corner in &form.corners {
+            let along = corner.nodes.iter().map(|&(place, share)| {
+                let node = &form.nodes[place];
+                (node.axes * vector(x, node.first)).dot(&corner.pushed) * share
+            });
+            let along: f64 = along.sum();
+            for (node, by) in form.nodes.iter().zip(&corner.by_node) {
+                let by_axis = node.axes.tr_mul(by) * along;
+                (0..3).for_each(|k| by_q[node.first + k] += by_axis[k]);
+            }
+            for (side, by) in form.sides.iter().zip(&corner.by_side) {
+                let Some(side) = side else { continue };
+                let own = &mut sums[starts[side.member] + EACH * side.body + BY_MOTION..][..SPATIAL];
+                (0..3).for_each(|k| {
+                    own[k] += along * by[0][k];
+                    own[3 + k] += along * by[1][k];
+                });
             }
         }
         for side in form.sides() {

@@ -20,10 +20,10 @@ use crate::bias::{Branch, closed_below};
 use crate::block::{BlockInput, block_error};
 use crate::compliance::{Source, Standing};
 use crate::constraint::Law;
-use crate::contact::ContactInput;
+use crate::contact::{CHANGED, ContactChange, ContactInput};
 use crate::differences::DIFFERENCES;
 use crate::equations::Equations;
-use crate::grid::axpy;
+use crate::grid::{axpy, dot};
 use crate::member::{BodyOfTree, settings, vector};
 use crate::mode::Mode;
 use crate::model::ContactModel;
@@ -66,8 +66,8 @@ pub enum StepParameter {
     },
     /// What moves contacts but no body, as the size of a shape does.
     Contacts {
-        /// Contacts of the step, each with the change of its point (3), normal (3) and distance.
-        changes: Vec<(usize, [f64; 7])>,
+        /// Contacts of the step, each with its change.
+        changes: Vec<(usize, ContactChange)>,
     },
     /// What a body that deforms alone knows, as its material.
     Balance(BodyChange),
@@ -271,7 +271,7 @@ impl Scene<'_, '_> {
         &self,
         contact: &ContactInput,
         constraint: usize,
-        change: &[f64; 7],
+        change: &ContactChange,
         left: &mut [f64],
         rows: &mut [f64],
     ) {
@@ -281,7 +281,10 @@ impl Scene<'_, '_> {
         let [t1, t2] = tangents(normal.into());
         let e = Matrix3::from_rows(&[Vector3::from(t1), Vector3::from(t2), normal].map(|row| row.transpose()));
         let (own, settings) = (self.contact_settings(contact), self.equations.contact_settings(contact));
-        let nodes = self.nodes(contact);
+        let mut nodes = self.nodes(contact);
+        for node in &mut nodes {
+            node.weight += dot(&change[7 + 3 * node.side..][..3], &node.shares);
+        }
         // What mocap bodies do is a way over a step.
         let drift = contact.drift.map(|drift| Vector3::from(drift) * (own[0] / settings[0]));
         let drift = drift[0] + drift[1].cross(&vector(change, 0));
@@ -370,11 +373,11 @@ impl Equations<'_> {
             let v = v + w.cross(&(p - vector(&here, 0)));
             [v.x, v.y, v.z, w.x, w.y, w.z]
         };
-        let changes: Vec<[f64; 7]> = self
+        let changes: Vec<ContactChange> = self
             .sources
             .iter()
             .map(|source| {
-                let mut change = [0.0; 7];
+                let mut change = [0.0; CHANGED];
                 let Source::Contact(_, contact) = source else { return change };
                 if let Ok(slope) = &contact.slope {
                     for (side, &body) in contact.bodies.iter().enumerate() {
@@ -441,7 +444,7 @@ impl Equations<'_> {
     }
 
     /// dF and ds by what moves contacts but no body.
-    pub(crate) fn by_contacts(&self, changes: &[(usize, [f64; 7])]) -> [Vec<f64>; 2] {
+    pub(crate) fn by_contacts(&self, changes: &[(usize, ContactChange)]) -> [Vec<f64>; 2] {
         let scene = Scene { equations: self, moved: self.members.iter().map(|_| None).collect(), common: None };
         let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
         let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);

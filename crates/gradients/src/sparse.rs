@@ -153,14 +153,16 @@ pub struct ContactSettings {
     pub restitution_threshold: f64,
 }
 
-/// A point of a body that deforms: it moves as the weighted sum of some nodes does. The weights stay while the nodes move:
-/// the point is one of the material.
+/// A point of a body that deforms: it moves as the weighted mean of three corners does, and these as nodes do. Where it slides
+/// over the triangle between them, the weights change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointInput {
     /// Which body, by its number in [`StepInput::sparse`](crate::StepInput::sparse).
     pub body: usize,
-    /// First degree of freedom of each node in its body, and its weight; no node twice.
-    pub nodes: Vec<(usize, f64)>,
+    /// Weights of the corners.
+    pub weights: [f64; 3],
+    /// First degree of freedom of each node in its body, and its share in the motion of each corner; no node twice.
+    pub nodes: Vec<(usize, [f64; 3])>,
 }
 
 impl ContactSettings {
@@ -211,6 +213,9 @@ pub(crate) struct Node {
     pub(crate) first: usize,
     /// What of its motion the contact's point has.
     pub(crate) weight: f64,
+    /// What of it the corners have of the triangle that the point is in, and their weights in the point.
+    pub(crate) shares: [f64; 3],
+    pub(crate) weights: [f64; 3],
     /// After the step and before it, without what its carrier does, m/s.
     pub(crate) velocity: [Vector3<f64>; 2],
     /// Columns: which way in the world its dofs move it.
@@ -294,7 +299,8 @@ impl<'a> Deformable<'a> {
         for (side, point) in points.iter().enumerate() {
             let Some(point) = point.as_ref().filter(|point| point.body == self.number) else { continue };
             let f = self.axes().transpose() * f * if side == 1 { 1.0 } else { -1.0 };
-            for &(first, weight) in &point.nodes {
+            for (first, shares) in &point.nodes {
+                let weight = dot(&point.weights, shares);
                 (0..3).for_each(|k| self.after[first + k] += weight * f[k]);
             }
         }
@@ -313,10 +319,11 @@ pub(crate) fn nodes(deformables: &[Deformable], points: &[Option<PointInput>; 2]
         let Some(point) = point else { continue };
         let Some(body) = deformables.iter().find(|body| body.number == point.body) else { continue };
         let axes = body.axes();
-        for &(first, weight) in &point.nodes {
+        for &(first, shares) in &point.nodes {
             let of = |v: &[f64]| axes * Vector3::new(v[first], v[first + 1], v[first + 2]);
             let velocity = [of(&body.after), of(body.input.v)];
-            out.push(Node { side, first: body.at[0] + first, weight, velocity, axes });
+            let weight = dot(&point.weights, &shares);
+            out.push(Node { side, first: body.at[0] + first, weight, shares, weights: point.weights, velocity, axes });
         }
     }
     out

@@ -52,6 +52,7 @@ mod soft_parameters;
 mod soft_pressed;
 mod soft_scenes;
 mod soft_soak;
+mod soft_touches;
 mod soft_trees;
 mod standing;
 mod step_problem;

@@ -2,15 +2,14 @@
 //! differences of the steps.
 
 use manyworlds::tangent::between;
-use manyworlds::{
-    Batch, BatchOptions, Error, FieldId, GeomParameter, Mode, Model, ModelParameter, Outputs, Parameter, State,
-};
-use manyworlds_model::{Inertial, Joint, JointKind, Mat3, ModelBuilder, Pose, Vec3};
+use manyworlds::{Batch, BatchOptions, FieldId, GeomParameter, Mode, Model, ModelParameter, Outputs, Parameter, State};
+use manyworlds_model::{Contacting, Geom, Inertial, Joint, JointKind, Mat3, ModelBuilder, Pose, Shape, Vec3};
 use manyworlds_tests::batches::{batch, run, state, tight};
-use manyworlds_tests::soft::{add_box, block, ground, on_the_ground, pressed, pressing};
+use manyworlds_tests::soft::{add_box, block, ground, link, on_the_ground, pressed, pressing};
 
 use super::carried::{chain, gripper, wave};
 use super::carried_gradients::hand_pad;
+use super::soft_touches::{CORNER, falling, low, pose, scene, slab, touching};
 
 /// A world that is one step on, with some parameters; the step is kept.
 type Step<'a> = dyn FnMut(&dyn Fn(&mut Batch)) -> (Batch, State) + 'a;
@@ -180,6 +179,26 @@ fn parameters_of_an_arm_that_presses_a_pad_on_the_ground() {
         check(&format!("{mode:?}"), &model, &mut step, 0, &all);
         check_every(&format!("{mode:?}"), &model, &mut step, P::Timestep);
     }
+}
+
+/// A ball of an arm inside of the triangles of a slab: parameters of the arm move where in them it is.
+#[test]
+fn parameters_of_an_arm_whose_ball_presses_on_a_slab() {
+    use Parameter as P;
+    let mut builder = scene([slab()]);
+    let arm = link(&mut builder, "arm", 0, 0.4, JointKind::Hinge, Vec3::new(0.1, 1.0, 0.2));
+    let hand = link(&mut builder, "hand", arm, 0.3, JointKind::Hinge, Vec3::new(1.0, 0.3, 0.0));
+    let contact = Contacting { friction: 0.5, ..Contacting::default() };
+    let (shape, pose) = (Shape::Sphere { radius: 0.03 }, Pose::translation(0.06, 0.0, -0.25));
+    builder.geom(Geom { name: "ball".into(), body: hand, shape, pose, contact });
+    let mut model = builder.build().expect("a model");
+    model.joints.iter_mut().for_each(|joint| joint.damping = 0.01);
+    let start = touching("arm", &model, 6);
+    let options = precise();
+    let mut step = from(&model, &options, &start);
+    let tree = model.trees.iter().position(|tree| tree.bodies.contains(&hand)).expect("a tree");
+    let all = [P::BodyMass(1), P::BodyPosition(1), P::BodyOrientation(1), P::JointAnchor(1), P::JointAxis(0)];
+    check("ball", &model, &mut step, tree, &all);
 }
 
 /// Fingers whose pads hold a box, and a box that a block on the ground carries: bodies that touch what deforms.
@@ -374,14 +393,51 @@ fn sizes_of_what_carries_a_soft_body_are_parameters() {
     }
 }
 
-/// How shapes' contacts with soft bodies move with their sizes is not known, and said.
+/// Sizes of shapes that touch soft bodies at vertices and inside of triangles.
 #[test]
-fn sizes_of_what_touches_soft_bodies_are_refused() {
-    let model = on_the_ground(2, true);
-    let mut made = batch(&model, 1, &tight());
-    made.keep_steps(true).expect("kept");
-    run(&mut made, 60);
-    let geom = model.geoms.iter().position(|geom| geom.body > 0).expect("the box");
-    let error = made.parameter_derivatives(0, &[ModelParameter::Size { geom }]).expect_err("no derivative");
-    assert!(matches!(&error, Error::Parameter { message, .. } if message.contains("deforms")), "{error}");
+fn sizes_of_what_touches_soft_bodies_are_parameters() {
+    let ball = Shape::Sphere { radius: 0.02 };
+    let capsule = Shape::Capsule { radius: 0.01, half_length: 0.02 };
+    let ellipsoid = Shape::Ellipsoid { radii: Vec3::new(0.02, 0.015, 0.018) };
+    let cube = Shape::Box { half: Vec3::repeat(0.015) };
+    // Wider than the block.
+    let plate = Shape::Box { half: Vec3::new(0.06, 0.07, 0.01) };
+    let scenes = [
+        ("ball", ball, [0.0; 3], 0.0605, vec![0.02]),
+        ("capsule", capsule, [1.2, 0.0, 0.3], 0.0605, vec![0.01, 0.02]),
+        ("ellipsoid", ellipsoid, CORNER, 0.0605, vec![0.02, 0.015, 0.018]),
+        ("cube", cube, CORNER, 0.0669, vec![0.015; 3]),
+        ("plate", plate, [0.1, 0.05, 0.0], 0.061, vec![0.06, 0.07, 0.01]),
+    ];
+    let options = precise();
+    for (name, shape, turn, height, sizes) in scenes {
+        let pose = pose(turn, Vec3::new(0.017, 0.006, height));
+        let model = complete(falling(scene([low()]), shape, pose).build().expect("a model"));
+        let start = touching(name, &model, 6);
+        let geom = model.geom_by_name("falling").expect("a geom");
+        let mut step = from(&model, &options, &start);
+        let (mut made, _) = step(&|_| ());
+        let found = made.parameter_derivatives(0, &[ModelParameter::Size { geom }]).expect("derivatives");
+        assert!(found.certificate.problems_by_q.is_empty(), "{name}: {:?}", found.certificate);
+        assert_eq!(found.columns.len(), sizes.len(), "{name}");
+        for (k, column) in found.columns.iter().enumerate() {
+            let by = 1e-6;
+            let [up, down] = [by, -by].map(|by| {
+                let mut all = [0.0; 3];
+                all[..sizes.len()].copy_from_slice(&sizes);
+                all[k] += by;
+                step(&|made: &mut Batch| {
+                    made.set_geom(0, geom, GeomParameter::Size, &all[..sizes.len()]).expect("sizes")
+                })
+                .1
+            });
+            if column.q.iter().chain(&column.v).all(|x| *x == 0.0) {
+                // The rims of the plate touch nothing.
+                let moved = up.v.iter().zip(&down.v).map(|(up, down)| (up - down).abs()).fold(0.0, f64::max);
+                assert!(name == "plate" && k < 2 && moved < 1e-12, "{name}, size {k}: {moved}");
+                continue;
+            }
+            compare(&model, &format!("{name}, size {k}"), &[column.q.clone(), column.v.clone()], [&up, &down], by);
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::few::Few;
 use super::field::{self, Shaped};
 use super::local::{Local, plane_of};
 use super::slope::{ContactSlope, Side, Touch};
+use super::soft::{Corners, Slope, Triangle};
 use crate::hull::Hull;
 use crate::soft::Side as Soft;
 use crate::{CollideError, Contact, SoftContact};
@@ -148,13 +149,9 @@ impl ContactGeometry {
             format!("a contact between {} and {} (geoms {a} and {b}): {what}", name(a), name(b))
         };
         let (touch, places) = self.touch(contact, &pose, sizes).map_err(why)?;
-        let (geom, sign) = if side == 0 { (a, 1.0) } else { (b, -1.0) };
-        let place = &places[side.min(1)];
-        let solid = self.solid(geom, sizes.get(geom).copied()).ok_or_else(|| why(NO_SIZES))?;
-        let local = place.inverse_transform_point(&Point3::from(touch.sides[side.min(1)].core)).coords;
-        let out = place.inverse_transform_vector(&(touch.normal * sign));
-        let growth = solid.growth(local, out).ok_or_else(|| why(NO_SIZES))?;
-        let growth = growth.map(|(shift, rounding)| (place.transform_vector(&shift), rounding));
+        let geom = if side == 0 { a } else { b };
+        let growth =
+            self.growth(geom, &touch, side.min(1), &places[side.min(1)], sizes).ok_or_else(|| why(NO_SIZES))?;
         touch.by_sizes(side.min(1), &growth).ok_or_else(|| why(UNDETERMINED))
     }
 
@@ -192,41 +189,98 @@ impl ContactGeometry {
         Ok((Touch { sides, normal, point, distance }, [a.place, b.place]))
     }
 
-    /// Derivative of a contact of a rigid geom and a vertex of a soft body, whose surface lies `radius` outside of it: by the
-    /// twists of the geom's body and of the vertex, which only moves. `pose` and `sizes`: as for [`Self::slope`].
+    /// Derivative of a contact of a soft body. `corners`: where those of a side are that is soft; `pose` and `sizes`: as for [`Self::slope`].
     ///
     /// # Errors
-    /// Why the contact has none: it is one inside of a triangle or of two soft bodies, and as for [`Self::slope`].
+    /// Why the contact has none: a triangle without area, and as for [`Self::slope`].
     pub fn soft_slope(
         &self,
         contact: &SoftContact,
-        radius: f64,
+        corners: impl Fn(&Soft) -> Corners,
         pose: impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
-    ) -> Result<ContactSlope, String> {
-        let (Soft::Rigid { geom, .. }, Soft::Soft { weights, .. }) = (contact.sides[0], contact.sides[1]) else {
-            return Err("a contact of two soft bodies".into());
-        };
-        let geom = geom as usize;
-        let why = |what: &str| {
-            format!("a contact between {} (geom {geom}) and a soft body: {what}", name(&self.shapes[geom]))
-        };
-        if !weights.contains(&1.0) {
-            return Err(why("it lies inside of a triangle"));
-        }
+    ) -> Result<Slope, String> {
+        let why = |why: &str| self.why_soft(contact, why);
+        let SoftTouch { touch, triangles, .. } = self.soft_touch(contact, &corners, &pose, sizes).map_err(why)?;
+        touch.soft_slope(&triangles).ok_or_else(|| why(UNDETERMINED))
+    }
+
+    /// Derivative of a contact of a soft body by the sizes of the rigid geom that it touches, as [`Self::by_sizes`], and of the
+    /// corners' weights as [`SlidingChange`](super::SlidingChange) has them.
+    ///
+    /// # Errors
+    /// As for [`Self::soft_slope`] and [`Self::by_sizes`].
+    pub fn soft_by_sizes(
+        &self,
+        contact: &SoftContact,
+        corners: impl Fn(&Soft) -> Corners,
+        pose: impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<[[f64; 13]; 3], String> {
+        let why = |why: &str| self.why_soft(contact, why);
+        let SoftTouch { touch, triangles, place } = self.soft_touch(contact, &corners, &pose, sizes).map_err(why)?;
+        let Soft::Rigid { geom, .. } = contact.sides[0] else { return Err(why(NO_SIZES)) };
+        let growth = self.growth(geom as usize, &touch, 0, &place, sizes).ok_or_else(|| why(NO_SIZES))?;
+        touch.soft_by_sizes(&triangles, &growth).ok_or_else(|| why(UNDETERMINED))
+    }
+
+    /// How the core's point of a geom on a side, and its rounding, grow with its sizes.
+    fn growth(
+        &self,
+        geom: usize,
+        touch: &Touch,
+        side: usize,
+        place: &Pose,
+        sizes: &[[f64; 3]],
+    ) -> Option<[(Vector3<f64>, f64); 3]> {
+        let solid = self.solid(geom, sizes.get(geom).copied())?;
+        let local = place.inverse_transform_point(&Point3::from(touch.sides[side].core)).coords;
+        let out = place.inverse_transform_vector(&(touch.normal * if side == 0 { 1.0 } else { -1.0 }));
+        let growth = solid.growth(local, out)?;
+        Some(growth.map(|(shift, rounding)| (place.transform_vector(&shift), rounding)))
+    }
+
+    /// Says of which contact something is said.
+    fn why_soft(&self, contact: &SoftContact, why: &str) -> String {
+        let [a, b] = contact.sides.each_ref().map(|side| match side {
+            Soft::Rigid { geom, .. } => format!("{} (geom {geom})", name(&self.shapes[*geom as usize])),
+            Soft::Soft { soft, .. } => format!("soft body {soft}"),
+        });
+        format!("a contact between {a} and {b}: {why}")
+    }
+
+    /// The features that touch at a contact of a soft body.
+    fn soft_touch(
+        &self,
+        contact: &SoftContact,
+        corners: &dyn Fn(&Soft) -> Corners,
+        pose: Poses<'_>,
+        sizes: &[[f64; 3]],
+    ) -> Result<SoftTouch, &'static str> {
         let at = At { point: contact.point.into(), normal: contact.normal.into(), distance: contact.distance };
-        let a = self.geom_side(geom, 1.0, &at, &pose, sizes).map_err(why)?;
-        let At { point, normal, distance } = at;
-        let vertex = Side {
-            core: point + normal * (0.5 * distance + radius),
-            rounding: radius,
-            bend: Matrix3::zeros(),
-            slides: Few::default(),
-            holds: Few::default(),
+        let side = |index: usize, sign: f64| -> Result<(GeomSide, Option<Triangle>), &'static str> {
+            let (own, out) = (&contact.sides[index], at.normal * sign);
+            let weights = match *own {
+                Soft::Rigid { geom, .. } => return Ok((self.geom_side(geom as usize, sign, &at, pose, sizes)?, None)),
+                Soft::Soft { weights, .. } => weights,
+            };
+            let corners = corners(own);
+            let radius = corners.radius;
+            let triangle = Triangle::new(&corners, weights).ok_or("a triangle without area")?;
+            let (local, edges) = triangle.feature(&out);
+            let side = Side {
+                core: at.point - out * (0.5 * at.distance + radius),
+                rounding: radius,
+                bend: Matrix3::zeros(),
+                slides: local.slides,
+                holds: local.holds,
+            };
+            Ok((GeomSide { local, side, edges, place: Pose::identity() }, Some(triangle)))
         };
-        let edges = [a.edges, Few::default()];
-        let sides = tie([a.local, Local::default()], [a.side, vertex], &edges, normal).map_err(why)?;
-        Touch { sides, normal, point, distance }.slope().ok_or_else(|| why(UNDETERMINED))
+        let ((a, first), (b, second)) = (side(0, 1.0)?, side(1, -1.0)?);
+        let At { point, normal, distance } = at;
+        let sides = tie([a.local, b.local], [a.side, b.side], &[a.edges, b.edges], normal)?;
+        Ok(SoftTouch { touch: Touch { sides, normal, point, distance }, triangles: [first, second], place: a.place })
     }
 
     /// What a contact touches of a geom; `sign`: 1 for the first of the two, -1 for the second.
@@ -274,6 +328,15 @@ struct GeomSide {
     local: Local,
     side: Side,
     edges: Few,
+    place: Pose,
+}
+
+/// What touches at a contact of a soft body.
+struct SoftTouch {
+    touch: Touch,
+    /// Of the sides that are soft.
+    triangles: [Option<Triangle>; 2],
+    /// Where the first side is, if that is a geom.
     place: Pose,
 }
 

@@ -15,6 +15,8 @@ mod geometry;
 mod ground;
 mod local;
 mod slope;
+mod soft;
 
 pub use geometry::ContactGeometry;
 pub use slope::ContactSlope;
+pub use soft::{Corners, SlidingChange, SlidingSlope, Slope};

@@ -9,7 +9,7 @@
 //!
 //! There are as many free directions as such conditions, so that the system is square.
 
-use nalgebra::{Matrix3, RowVector3, SMatrix, SVector, Vector3};
+use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
 
 use super::few::Few;
 
@@ -33,13 +33,6 @@ impl ContactSlope {
     pub fn side(&self, side: usize) -> [[f64; 6]; 7] {
         let own = self.matrix.fixed_columns::<6>(6 * side);
         std::array::from_fn(|row| std::array::from_fn(|column| own[(row, column)]))
-    }
-
-    /// The same by the linear velocity at the contact point alone: of the point, of the normal, and of the distance.
-    #[must_use]
-    pub fn by_way(&self, side: usize) -> (Matrix3<f64>, Matrix3<f64>, RowVector3<f64>) {
-        let own = self.matrix.fixed_columns::<3>(6 * side);
-        (own.fixed_rows::<3>(0).into(), own.fixed_rows::<3>(3).into(), own.fixed_rows::<1>(6).into())
     }
 
     /// Change along twists of the first and the second body (linear at the contact point, angular; each 3): of the point,
@@ -74,11 +67,11 @@ pub(super) struct Side {
 /// A system with a condition number above this has no derivative to speak of.
 const CONDITION: f64 = 1e-11;
 /// Unknowns at most: dn, dt and the slides of both sides.
-const MOST: usize = 12;
+pub(super) const MOST: usize = 12;
 /// Changes that the system is solved for at once.
-const CHANGES: usize = 6;
+pub(super) const CHANGES: usize = 6;
 /// A row: the equation, then its right-hand sides.
-type Equation = [f64; MOST + CHANGES];
+pub(super) type Equation = [f64; MOST + CHANGES];
 
 /// Two sides that touch, `normal` from the first to the second.
 #[derive(Debug)]
@@ -89,15 +82,15 @@ pub(super) struct Touch {
     pub(super) distance: f64,
 }
 
-const SIGNS: [f64; 2] = [-1.0, 1.0];
+pub(super) const SIGNS: [f64; 2] = [-1.0, 1.0];
 
-fn unit(k: usize) -> Vector3<f64> {
+pub(super) fn unit(k: usize) -> Vector3<f64> {
     Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 })
 }
 
 impl Touch {
     /// The system, and how many unknowns it has.
-    fn system(&self) -> Option<([Equation; MOST], usize)> {
+    pub(super) fn system(&self) -> Option<([Equation; MOST], usize)> {
         let [a, b] = &self.sides;
         let gap = self.distance + a.rounding + b.rounding;
         let (n_slides, n_holds) = (a.slides.len() + b.slides.len(), a.holds.len() + b.holds.len());
@@ -226,7 +219,7 @@ impl Touch {
 
     /// From a solution: change of `a + n (r_a + distance / 2)` at held rounding and distance, of the normal, of the gap
     /// between the cores. `shift`: of a besides.
-    fn outcome(&self, x: &[f64; MOST], shift: Vector3<f64>) -> (Vector3<f64>, Vector3<f64>, f64) {
+    pub(super) fn outcome(&self, x: &[f64; MOST], shift: Vector3<f64>) -> (Vector3<f64>, Vector3<f64>, f64) {
         let a = &self.sides[0];
         let normal = Vector3::new(x[0], x[1], x[2]);
         let mut moved = shift + a.bend * normal;
@@ -238,7 +231,7 @@ impl Touch {
 }
 
 /// Solves for all right-hand sides with complete pivoting; `None` for a singular system.
-fn eliminate(rows: &mut [Equation; MOST], size: usize) -> Option<[[f64; MOST]; CHANGES]> {
+pub(super) fn eliminate(rows: &mut [Equation; MOST], size: usize) -> Option<[[f64; MOST]; CHANGES]> {
     let mut columns: [usize; MOST] = std::array::from_fn(|i| i);
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for k in 0..size {

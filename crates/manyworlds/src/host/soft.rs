@@ -86,11 +86,11 @@ impl SoftShape {
     /// those of the point.
     pub(crate) fn follows(&self, vertices: [u32; 3], weights: [f64; 3]) -> Vec<(u32, f64)> {
         let used = vertices.into_iter().zip(weights).filter(|(_, weight)| *weight != 0.0);
-        let dof = |(node, weight): (u32, f64)| Some((self.dofs[node as usize]?, weight));
-        let Some(embedding) = &self.embedding else { return used.filter_map(dof).collect() };
-        let nodes = used
-            .flat_map(|(vertex, of)| embedding.follows(vertex as usize).iter().map(move |&(node, w)| (node, of * w)));
-        let mut all: Vec<(u32, f64)> = nodes.filter_map(dof).collect();
+        let mut all: Vec<(u32, f64)> = Vec::new();
+        used.for_each(|(vertex, of)| self.for_nodes(vertex, |dof, weight| all.push((dof, of * weight))));
+        if self.embedding.is_none() {
+            return all;
+        }
         all.sort_by_key(|&(dof, _)| dof);
         // Vertices of a triangle share most of their nodes.
         all.dedup_by(|next, first| {
@@ -99,6 +99,40 @@ impl SoftShape {
             same
         });
         all
+    }
+
+    /// The free nodes that some vertices follow, and their shares in the motion of each.
+    pub(crate) fn shares(&self, vertices: [u32; 3]) -> Vec<(u32, [f64; 3])> {
+        let mut all: Vec<(u32, [f64; 3])> = Vec::new();
+        for (corner, vertex) in vertices.into_iter().enumerate() {
+            self.for_nodes(vertex, |dof, weight| {
+                let mut shares = [0.0; 3];
+                shares[corner] = weight;
+                all.push((dof, shares));
+            });
+        }
+        all.sort_by_key(|&(dof, _)| dof);
+        all.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            if same {
+                first.1.iter_mut().zip(next.1).for_each(|(sum, share)| *sum += share);
+            }
+            same
+        });
+        all
+    }
+
+    /// Does something with the first degree of freedom of each free node that a vertex follows, and its weight.
+    fn for_nodes(&self, vertex: u32, mut f: impl FnMut(u32, f64)) {
+        let mut with = |node: u32, weight: f64| {
+            if let Some(dof) = self.dofs[node as usize] {
+                f(dof, weight);
+            }
+        };
+        match &self.embedding {
+            None => with(vertex, 1.0),
+            Some(embedding) => embedding.follows(vertex as usize).iter().for_each(|&(node, weight)| with(node, weight)),
+        }
     }
 }
 

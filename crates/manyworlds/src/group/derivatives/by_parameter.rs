@@ -1,19 +1,20 @@
 //! How what the last step of a world balanced changes with its parameters.
 
-use manyworlds_collide::{Side, SoftContact};
-use manyworlds_gradients::BodyChange;
+use manyworlds_collide::Side;
+use manyworlds_gradients::{BodyChange, ContactChange};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::param;
 
 use super::geometry::Geometry;
 use super::numbers::{Poses, StepNumbers};
+use super::soft::corners_of;
 use super::step::{OwnTree, WorldStep, carrier_of};
 use crate::Error;
 use crate::group::shared::Shared;
 use crate::group::soft::step::{DIFFERENCE, SoftStep, slope};
 
-/// Contacts of a step, each with the change of its point, normal and distance.
-pub(crate) type ContactChanges = Vec<(usize, [f64; 7])>;
+/// Contacts of a step, each with its change.
+pub(crate) type ContactChanges = Vec<(usize, ContactChange)>;
 
 impl<T: Scalar> StepNumbers<'_, T> {
     /// How the balances of a soft body, and of the tree that carries it, change with an entry of its parameters.
@@ -96,7 +97,8 @@ impl<T: Scalar> StepNumbers<'_, T> {
         Ok((step, self.after(shared, set, world), of_tree))
     }
 
-    /// How the contacts of a geom that carry something move with each of its sizes, by contact; what stands against it.
+    /// How the contacts of a geom that carry something move with each of its sizes, by contact: those of rigid bodies, then those of
+    /// soft ones; what stands against it.
     pub(in crate::group) fn by_size(
         &self,
         shared: &Shared<T>,
@@ -106,17 +108,11 @@ impl<T: Scalar> StepNumbers<'_, T> {
         step: &WorldStep,
     ) -> Result<Vec<ContactChanges>, String> {
         let own = &self.chunk.host.worlds[world];
-        let is_its = |side: &Side| matches!(side, Side::Rigid { geom: of, .. } if *of as usize == geom);
-        let touches =
-            |(contact, impulse): (&SoftContact, &[f64; 3])| *impulse != [0.0; 3] && contact.sides.iter().any(is_its);
-        if own.soft.iter().zip(&own.soft_impulses).any(touches) {
-            return Err("how its contacts with a body that deforms move with it is not known".into());
-        }
         let poses = Poses { trees: &step.trees, mocaps: &self.chunk.mocaps, world };
         let sizes = self.chunk.sizes(world);
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
         let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes, || poses.travel(shared));
-        for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
+        for (index, (from, input)) in own.contacts.iter().zip(&step.contacts).enumerate() {
             let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
             if input.impulse == [0.0; 3] {
                 continue;
@@ -127,7 +123,24 @@ impl<T: Scalar> StepNumbers<'_, T> {
                 |body| poses.of(shared, body),
                 &sizes,
             )?;
-            out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
+            for (out, change) in out.iter_mut().zip(found) {
+                let mut all = ContactChange::default();
+                all[..change.len()].copy_from_slice(&change);
+                out.push((index, all));
+            }
+        }
+        let is_its = |side: &Side| matches!(side, Side::Rigid { geom: of, .. } if *of as usize == geom);
+        let touches = own.soft.iter().zip(&own.soft_impulses).enumerate();
+        let mut touches =
+            touches.filter(|(_, (contact, impulse))| **impulse != [0.0; 3] && is_its(&contact.sides[0])).peekable();
+        if touches.peek().is_none() {
+            return Ok(out);
+        }
+        let skins = self.skins(shared, &poses).map_err(|error| error.to_string())?;
+        for (index, (contact, _)) in touches {
+            let corners = |side: &Side| corners_of(shared, &skins, side);
+            let found = geometry.features.soft_by_sizes(contact, corners, |body| poses.of(shared, body), &sizes)?;
+            out.iter_mut().zip(found).for_each(|(out, change)| out.push((own.contacts.len() + index, change)));
         }
         Ok(out)
     }

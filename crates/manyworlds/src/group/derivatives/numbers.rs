@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use manyworlds_collide::derivatives::Slope;
 use manyworlds_collide::{Contact, Travel};
 use manyworlds_contact::solve::ContactModel as Model;
 use manyworlds_gradients::{BlockInput, ContactInput, ContactSettings, Give, closed_below};
@@ -21,7 +22,7 @@ use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::group::soft::step::SoftStep;
 use crate::group::state::State;
-use crate::host::{self, Frames, Law, Place};
+use crate::host::{self, Carrier, Frames, Law, Place, SoftShape};
 use crate::mocap::{Drift, Mocaps};
 use crate::{Error, Summary};
 /// Poses of the bodies of a world before a step.
@@ -203,7 +204,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let mut first = Vec::new();
         if !soft.is_empty() {
             first.extend(model.trees.iter().map(|tree| tree.v.start));
-            self.soft_contacts(shared, geometry, world, &trees, &mut contacts);
+            self.soft_contacts(shared, geometry, world, &trees, &mut contacts)?;
         }
         let kept = self.chunk.before.as_ref().filter(|_| !lean).and_then(|kept| kept.factor(world));
         let pulls =
@@ -283,14 +284,35 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         world: usize,
         trees: &[OwnTree],
         to: &mut Vec<ContactInput>,
-    ) {
+    ) -> Result<(), Error> {
         let own = &self.chunk.host.worlds[world];
         let poses = Poses { trees, mocaps: &self.chunk.mocaps, world };
+        let skins = self.skins(shared, &poses)?;
         let sizes = self.chunk.sizes(world);
         to.extend(own.soft.iter().zip(&own.soft_impulses).enumerate().map(|(index, (contact, &impulse))| {
             let given = (impulse, own.soft_drift(index));
-            contact_input(shared, geometry, contact, given, |body| poses.of(shared, body), &sizes)
+            let pose = |body| poses.of(shared, body);
+            contact_input(shared, geometry, contact, given, pose, &skins, &sizes)
         }));
+        Ok(())
+    }
+
+    /// Where the vertices of soft bodies were before the step.
+    pub(super) fn skins(&self, shared: &Shared<T>, poses: &Poses<'_, T>) -> Result<Vec<Vec<[f64; 3]>>, Error> {
+        let (mut nodes, mut memory) = (Vec::new(), Vec::new());
+        let one = |shape: &SoftShape| {
+            let set = shared.host.lanes.trees[shape.tree].set;
+            let before = self.before(set, poses.world)?;
+            let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
+            gather(self.chunk.store.tile(), poses.world, before, &mut state);
+            let carrier = match shape.carrier {
+                Carrier::Fixed(carrier) => carrier,
+                Carrier::Moving(body) | Carrier::Mocap(body) => host::frame(poses.of(shared, body)),
+            };
+            shape.nodes(carrier, |e| state[e].to_f64(), &mut nodes);
+            Ok(shape.vertices(&nodes, &mut memory).to_vec())
+        };
+        shared.host.soft.iter().map(one).collect()
     }
 
     pub(super) fn tree(&self, shared: &Shared<T>, world: usize, tree: usize, lean: bool) -> Result<OwnTree, Error> {
@@ -372,7 +394,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                     Err(Cow::Borrowed("a contact that is just about to close"))
                 } else {
                     let slope = |_| geometry.features.slope(&contact, |body| poses.of(shared, body), &sizes);
-                    exact.and_then(slope).map_err(Cow::Owned)
+                    exact.and_then(slope).map(Slope::Fixed).map_err(Cow::Owned)
                 },
             }
         };

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use manyworlds_collide::derivatives::Corners;
 use manyworlds_collide::{Side, SoftContact};
 use manyworlds_gradients::{CarrierInput, ContactInput, ContactSettings, Give, PointInput, SparseInput};
 use manyworlds_model::Vec3;
@@ -15,7 +16,7 @@ use crate::group::carried::{CarriedChanges, CarrierTree};
 use crate::group::shared::Shared;
 use crate::group::soft::start::{ByStart, ByVelocity};
 use crate::group::soft::step::SoftStep;
-use crate::host::Carrier;
+use crate::host::{Carrier, SoftShape};
 use crate::mocap::Drift;
 
 /// What the step of a soft body was.
@@ -67,10 +68,10 @@ impl OwnSoft {
         }
         let mut touched = Vec::new();
         for side in contacts.iter().flat_map(|contact| &contact.sides) {
-            if let Side::Soft { soft: of, vertices, weights } = side
+            if let Side::Soft { soft: of, .. } = side
                 && *of as usize == soft
             {
-                touched.extend(shape.follows(*vertices, *weights).into_iter().flat_map(|(dof, _)| dof..dof + 3));
+                touched.extend(nodes_of(shape, side).into_iter().flat_map(|(dof, _)| dof..dof + 3));
             }
         }
         touched.sort_unstable();
@@ -138,13 +139,37 @@ impl OwnSoft {
     }
 }
 
-/// A contact of soft bodies; `pose`: that of a body that moves.
+/// The free nodes that a side of a contact follows, and their shares in the motion of the corners of its triangle: of those that the
+/// point is at alone, where it stays there.
+fn nodes_of(shape: &SoftShape, side: &Side) -> Vec<(u32, [f64; 3])> {
+    let Side::Soft { vertices, weights, .. } = *side else { return Vec::new() };
+    let mut nodes = shape.shares(vertices);
+    if let Some(corner) = weights.iter().position(|weight| *weight == 1.0) {
+        nodes.retain(|(_, shares)| shares[corner] != 0.0);
+    }
+    nodes
+}
+
+/// Where the triangle of a soft side is. `skins`: vertices of all soft bodies.
+pub(super) fn corners_of<T: Scalar>(shared: &Shared<T>, skins: &[Vec<[f64; 3]>], side: &Side) -> Corners {
+    match *side {
+        Side::Rigid { .. } => Corners { at: [[0.0; 3]; 3], radius: 0.0 },
+        Side::Soft { soft, vertices, .. } => {
+            let soft = soft as usize;
+            let at = vertices.map(|vertex| skins[soft][vertex as usize]);
+            Corners { at, radius: shared.model.soft[soft].radius }
+        }
+    }
+}
+
+/// A contact of soft bodies; `pose`: that of a body that moves; `skins`: where the vertices of all soft bodies are.
 pub(super) fn contact_input<T: Scalar>(
     shared: &Shared<T>,
     geometry: &Geometry,
     contact: &SoftContact,
     (impulse, drift): ([f64; 3], Drift),
     pose: impl Fn(usize) -> [f64; POSE],
+    skins: &[Vec<[f64; 3]>],
     sizes: &[[f64; 3]],
 ) -> ContactInput {
     let geom = |side: &Side| match *side {
@@ -160,15 +185,11 @@ pub(super) fn contact_input<T: Scalar>(
     };
     let point = |side: &Side| match side {
         Side::Rigid { .. } => None,
-        Side::Soft { soft, vertices, weights } => {
-            let nodes = shared.host.soft[*soft as usize].follows(*vertices, *weights);
-            let nodes = nodes.into_iter().map(|(dof, weight)| (dof as usize, weight)).collect();
-            Some(PointInput { body: *soft as usize, nodes })
+        Side::Soft { soft, weights, .. } => {
+            let nodes = nodes_of(&shared.host.soft[*soft as usize], side);
+            let nodes = nodes.into_iter().map(|(dof, shares)| (dof as usize, shares)).collect();
+            Some(PointInput { body: *soft as usize, weights: *weights, nodes })
         }
-    };
-    let radius = match contact.sides[1] {
-        Side::Soft { soft, .. } => shared.model.soft[soft as usize].radius,
-        Side::Rigid { .. } => 0.0,
     };
     ContactInput {
         geoms: contact.sides.each_ref().map(geom),
@@ -185,7 +206,8 @@ pub(super) fn contact_input<T: Scalar>(
         slope: if impulse == [0.0; 3] {
             Err(Cow::Borrowed("a contact that is just about to close"))
         } else {
-            geometry.features.soft_slope(contact, radius, pose, sizes).map_err(Cow::Owned)
+            let corners = |side: &Side| corners_of(shared, skins, side);
+            geometry.features.soft_slope(contact, corners, pose, sizes).map_err(Cow::Owned)
         },
     }
 }
