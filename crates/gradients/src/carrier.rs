@@ -4,6 +4,7 @@ use manyworlds_shaders::dynamics::tree::SPATIAL;
 use nalgebra::Vector3;
 
 use crate::form::Weights;
+use crate::grid::dot;
 use crate::member::{BodyOfTree, Member, vector};
 use crate::sparse::Node;
 
@@ -70,7 +71,7 @@ impl Carrier {
 impl Node {
     /// What of the contact's impulse it gets.
     pub(crate) fn pushed(&self) -> f64 {
-        self.weight * sign(self.side)
+        dot(&self.weights, &self.shares) * sign(self.side)
     }
 }
 

@@ -51,12 +51,6 @@ pub struct ContactInput {
     pub slope: Result<Slope, Cow<'static, str>>,
 }
 
-/// Numbers of a contact that change.
-pub(crate) const CHANGED: usize = 13;
-/// How a contact changes: its point (3), normal (3) and distance, then the weights of the corners of either side (3 each), where
-/// that deforms.
-pub type ContactChange = [f64; CHANGED];
-
 /// The frame of a contact as rows, and how its tangents change with the normal: `d t1 = F1 dn`, `d t2 = F2 dn`.
 fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
     let [t1, t2] = tangents(n);

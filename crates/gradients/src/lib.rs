@@ -55,7 +55,7 @@ mod unknown;
 pub use bias::closed_below;
 pub use block::BlockInput;
 pub use certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
-pub use contact::{ContactChange, ContactInput};
+pub use contact::ContactInput;
 pub use dense::SMALLEST_PIVOT;
 pub use input::{NearFactor, StepInput, WholeInput};
 pub use integrate::{integrate_back, integrate_rows};

@@ -6,6 +6,7 @@
 //! From there on it is one more right-hand side of the linearised island. The slopes of balance and rows are differences of
 //! fourth order of the kernels' own results (polynomials in most parameters): no step is solved anew.
 
+use manyworlds_collide::derivatives::ContactChange;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row, row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
@@ -20,10 +21,10 @@ use crate::bias::{Branch, closed_below};
 use crate::block::{BlockInput, block_error};
 use crate::compliance::{Source, Standing};
 use crate::constraint::Law;
-use crate::contact::{CHANGED, ContactChange, ContactInput};
+use crate::contact::ContactInput;
 use crate::differences::DIFFERENCES;
 use crate::equations::Equations;
-use crate::grid::{axpy, dot};
+use crate::grid::axpy;
 use crate::member::{BodyOfTree, settings, vector};
 use crate::mode::Mode;
 use crate::model::ContactModel;
@@ -283,7 +284,7 @@ impl Scene<'_, '_> {
         let (own, settings) = (self.contact_settings(contact), self.equations.contact_settings(contact));
         let mut nodes = self.nodes(contact);
         for node in &mut nodes {
-            node.weight += dot(&change[7 + 3 * node.side..][..3], &node.shares);
+            axpy(1.0, &change[7 + 3 * node.side..][..3], &mut node.weights);
         }
         // What mocap bodies do is a way over a step.
         let drift = contact.drift.map(|drift| Vector3::from(drift) * (own[0] / settings[0]));
@@ -377,7 +378,7 @@ impl Equations<'_> {
             .sources
             .iter()
             .map(|source| {
-                let mut change = [0.0; CHANGED];
+                let mut change = ContactChange::default();
                 let Source::Contact(_, contact) = source else { return change };
                 if let Ok(slope) = &contact.slope {
                     for (side, &body) in contact.bodies.iter().enumerate() {

@@ -211,9 +211,7 @@ pub(crate) struct Node {
     pub(crate) side: usize,
     /// First dof in the island.
     pub(crate) first: usize,
-    /// What of its motion the contact's point has.
-    pub(crate) weight: f64,
-    /// What of it the corners have of the triangle that the point is in, and their weights in the point.
+    /// What of its motion the corners have of the triangle that the point is in, and their weights in the point.
     pub(crate) shares: [f64; 3],
     pub(crate) weights: [f64; 3],
     /// After the step and before it, without what its carrier does, m/s.
@@ -322,8 +320,7 @@ pub(crate) fn nodes(deformables: &[Deformable], points: &[Option<PointInput>; 2]
         for &(first, shares) in &point.nodes {
             let of = |v: &[f64]| axes * Vector3::new(v[first], v[first + 1], v[first + 2]);
             let velocity = [of(&body.after), of(body.input.v)];
-            let weight = dot(&point.weights, &shares);
-            out.push(Node { side, first: body.at[0] + first, weight, shares, weights: point.weights, velocity, axes });
+            out.push(Node { side, first: body.at[0] + first, shares, weights: point.weights, velocity, axes });
         }
     }
     out

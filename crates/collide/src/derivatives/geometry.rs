@@ -8,7 +8,7 @@ use super::few::Few;
 use super::field::{self, Shaped};
 use super::local::{Local, plane_of};
 use super::slope::{ContactSlope, Side, Touch};
-use super::soft::{Corners, Slope, Triangle};
+use super::soft::{ContactChange, Corners, Slope, Triangle};
 use crate::hull::Hull;
 use crate::soft::Side as Soft;
 use crate::{CollideError, Contact, SoftContact};
@@ -142,7 +142,7 @@ impl ContactGeometry {
         side: usize,
         pose: impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
-    ) -> Result<[[f64; 7]; 3], String> {
+    ) -> Result<[ContactChange; 3], String> {
         let [a, b] = contact.geoms.map(|g| g as usize);
         let why = |what: &str| {
             let name = |g: usize| name(&self.shapes[g]);
@@ -152,7 +152,7 @@ impl ContactGeometry {
         let geom = if side == 0 { a } else { b };
         let growth =
             self.growth(geom, &touch, side.min(1), &places[side.min(1)], sizes).ok_or_else(|| why(NO_SIZES))?;
-        touch.by_sizes(side.min(1), &growth).ok_or_else(|| why(UNDETERMINED))
+        touch.by_sizes(side.min(1), &[None, None], &growth).ok_or_else(|| why(UNDETERMINED))
     }
 
     /// Derivative of a contact with a distance function.
@@ -189,7 +189,8 @@ impl ContactGeometry {
         Ok((Touch { sides, normal, point, distance }, [a.place, b.place]))
     }
 
-    /// Derivative of a contact of a soft body. `corners`: where those of a side are that is soft; `pose` and `sizes`: as for [`Self::slope`].
+    /// Derivative of a contact of a soft body. `corners`: where those of a side are that is soft; `pose` and `sizes`: as for
+    /// [`Self::slope`].
     ///
     /// # Errors
     /// Why the contact has none: a triangle without area, and as for [`Self::slope`].
@@ -205,8 +206,7 @@ impl ContactGeometry {
         touch.soft_slope(&triangles).ok_or_else(|| why(UNDETERMINED))
     }
 
-    /// Derivative of a contact of a soft body by the sizes of the rigid geom that it touches, as [`Self::by_sizes`], and of the
-    /// corners' weights as [`SlidingChange`](super::SlidingChange) has them.
+    /// Derivative of a contact of a soft body by the sizes of the rigid geom that it touches, as [`Self::by_sizes`].
     ///
     /// # Errors
     /// As for [`Self::soft_slope`] and [`Self::by_sizes`].
@@ -216,12 +216,12 @@ impl ContactGeometry {
         corners: impl Fn(&Soft) -> Corners,
         pose: impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
-    ) -> Result<[[f64; 13]; 3], String> {
+    ) -> Result<[ContactChange; 3], String> {
         let why = |why: &str| self.why_soft(contact, why);
         let SoftTouch { touch, triangles, place } = self.soft_touch(contact, &corners, &pose, sizes).map_err(why)?;
         let Soft::Rigid { geom, .. } = contact.sides[0] else { return Err(why(NO_SIZES)) };
         let growth = self.growth(geom as usize, &touch, 0, &place, sizes).ok_or_else(|| why(NO_SIZES))?;
-        touch.soft_by_sizes(&triangles, &growth).ok_or_else(|| why(UNDETERMINED))
+        touch.by_sizes(0, &triangles, &growth).ok_or_else(|| why(UNDETERMINED))
     }
 
     /// How the core's point of a geom on a side, and its rounding, grow with its sizes.

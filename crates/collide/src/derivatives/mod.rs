@@ -14,9 +14,10 @@ mod field;
 mod geometry;
 mod ground;
 mod local;
+mod sizes;
 mod slope;
 mod soft;
 
 pub use geometry::ContactGeometry;
 pub use slope::ContactSlope;
-pub use soft::{Corners, SlidingChange, SlidingSlope, Slope};
+pub use soft::{ContactChange, Corners, SlidingChange, SlidingSlope, Slope};

@@ -199,24 +199,6 @@ impl Touch {
         ContactSlope { matrix: out }
     }
 
-    /// Derivative by sizes of one of the shapes, bodies held: of point, normal and distance by each. `grows` has how the
-    /// core's point moves (world) and how the rounding grows with each size.
-    pub(super) fn by_sizes(&self, side: usize, grows: &[(Vector3<f64>, f64); 3]) -> Option<[[f64; 7]; 3]> {
-        let (mut rows, size) = self.system()?;
-        for (k, (shift, _)) in grows.iter().enumerate() {
-            (0..3).for_each(|r| rows[r][MOST + k] = -SIGNS[side] * shift[r]);
-        }
-        let found = eliminate(&mut rows, size)?;
-        Some(std::array::from_fn(|k| {
-            let (shift, growth) = grows[k];
-            let first = if side == 0 { (shift, growth) } else { (Vector3::zeros(), 0.0) };
-            let (point, normal, gap) = self.outcome(&found[k], first.0);
-            let distance = gap - growth;
-            let point = point + self.normal * (first.1 + 0.5 * distance);
-            [point.x, point.y, point.z, normal.x, normal.y, normal.z, distance]
-        }))
-    }
-
     /// From a solution: change of `a + n (r_a + distance / 2)` at held rounding and distance, of the normal, of the gap
     /// between the cores. `shift`: of a besides.
     pub(super) fn outcome(&self, x: &[f64; MOST], shift: Vector3<f64>) -> (Vector3<f64>, Vector3<f64>, f64) {

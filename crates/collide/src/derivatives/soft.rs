@@ -19,8 +19,11 @@ const ROWS: usize = 7 + 2 * CORNERS;
 /// What a side does at most.
 const MOVES: usize = 3 * CORNERS;
 
-/// Changes of a contact by some of what moves it: of the point (3), the normal (3) and the distance, then of the weights of
-/// the corners of the first side and of the second, 3 each.
+/// How a contact changes: its point (3), normal (3) and distance, then the weights of the corners of the first side and of the
+/// second, 3 each, where they are soft.
+pub type ContactChange = [f64; ROWS];
+
+/// The same, a column by each of what moves it.
 pub type SlidingChange<const COLUMNS: usize> = SMatrix<f64, ROWS, COLUMNS>;
 
 /// Where the triangle of a soft side is.
@@ -56,12 +59,12 @@ impl Slope {
         }
     }
 
-    /// Along such a twist while the other side stands still: as [`SlidingChange`] has it.
+    /// Along such a twist while the other side stands still.
     #[must_use]
-    pub fn along_one(&self, side: usize, twist: &[f64; 6]) -> [f64; ROWS] {
+    pub fn along_one(&self, side: usize, twist: &[f64; 6]) -> ContactChange {
         match self {
             Self::Fixed(slope) => {
-                let mut out = [0.0; ROWS];
+                let mut out = ContactChange::default();
                 out[..7].copy_from_slice(&slope.along_one(side, twist));
                 out
             }
@@ -185,28 +188,6 @@ impl Touch {
         Some(Slope::Sliding(Box::new(out)))
     }
 
-    /// Derivative by sizes of the rigid first side, bodies held; `grows` as for [`Self::by_sizes`].
-    pub(super) fn soft_by_sizes(
-        &self,
-        triangles: &[Option<Triangle>; 2],
-        grows: &[(Vector3<f64>, f64); 3],
-    ) -> Option<[[f64; ROWS]; 3]> {
-        let (mut rows, size) = self.system()?;
-        for (k, (shift, _)) in grows.iter().enumerate() {
-            (0..3).for_each(|r| rows[r][MOST + k] = shift[r]);
-        }
-        let found = eliminate(&mut rows, size)?;
-        Some(std::array::from_fn(|k| {
-            let (shift, growth) = grows[k];
-            let mut out = self.change(triangles, &found[k], shift);
-            // The surface comes out of the core as far, and the midpoint goes half of that.
-            let mut point = out.fixed_rows_mut::<3>(0);
-            point += self.normal * (0.5 * growth);
-            out[6] -= growth;
-            out.into()
-        }))
-    }
-
     /// The changes by some of a side's movements, numbered as their columns; what is beyond those is nothing.
     fn by_moves(
         &self,
@@ -257,7 +238,12 @@ impl Touch {
     }
 
     /// From a solution to the change of all that a slope has; `shift`: of the first core's point besides.
-    fn change(&self, triangles: &[Option<Triangle>; 2], x: &[f64; MOST], shift: Vector3<f64>) -> SVector<f64, ROWS> {
+    pub(super) fn change(
+        &self,
+        triangles: &[Option<Triangle>; 2],
+        x: &[f64; MOST],
+        shift: Vector3<f64>,
+    ) -> SVector<f64, ROWS> {
         let (point, normal, gap) = self.outcome(x, shift);
         let mut out = SVector::<f64, ROWS>::zeros();
         out.fixed_rows_mut::<3>(0).copy_from(&(point + self.normal * (0.5 * gap)));

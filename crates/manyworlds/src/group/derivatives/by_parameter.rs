@@ -1,7 +1,8 @@
 //! How what the last step of a world balanced changes with its parameters.
 
 use manyworlds_collide::Side;
-use manyworlds_gradients::{BodyChange, ContactChange};
+use manyworlds_collide::derivatives::ContactChange;
+use manyworlds_gradients::BodyChange;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::param;
 
@@ -123,11 +124,7 @@ impl<T: Scalar> StepNumbers<'_, T> {
                 |body| poses.of(shared, body),
                 &sizes,
             )?;
-            for (out, change) in out.iter_mut().zip(found) {
-                let mut all = ContactChange::default();
-                all[..change.len()].copy_from_slice(&change);
-                out.push((index, all));
-            }
+            out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
         }
         let is_its = |side: &Side| matches!(side, Side::Rigid { geom: of, .. } if *of as usize == geom);
         let touches = own.soft.iter().zip(&own.soft_impulses).enumerate();

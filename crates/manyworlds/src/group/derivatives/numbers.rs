@@ -268,12 +268,17 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         index: usize,
         carrier: Option<&CarrierTree<'_>>,
     ) -> Result<SoftStep, Error> {
-        let (chunk, own) = (self.chunk, &shared.soft[index]);
-        let set = shared.host.lanes.trees[own.tree].set;
+        let state = self.soft_before(shared, world, shared.soft[index].tree)?;
+        Ok(SoftStep::new(shared, &self.chunk.host.packed(), index, world, &state, carrier))
+    }
+
+    /// The state of a soft body before the step, by its tree.
+    fn soft_before(&self, shared: &Shared<T>, world: usize, tree: usize) -> Result<Vec<T>, Error> {
+        let set = shared.host.lanes.trees[tree].set;
         let before = self.before(set, world)?;
         let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
-        gather(chunk.store.tile(), world, before, &mut state);
-        Ok(SoftStep::new(shared, &chunk.host.packed(), index, world, &state, carrier))
+        gather(self.chunk.store.tile(), world, before, &mut state);
+        Ok(state)
     }
 
     /// Appends the contacts of soft bodies.
@@ -301,10 +306,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
     pub(super) fn skins(&self, shared: &Shared<T>, poses: &Poses<'_, T>) -> Result<Vec<Vec<[f64; 3]>>, Error> {
         let (mut nodes, mut memory) = (Vec::new(), Vec::new());
         let one = |shape: &SoftShape| {
-            let set = shared.host.lanes.trees[shape.tree].set;
-            let before = self.before(set, poses.world)?;
-            let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
-            gather(self.chunk.store.tile(), poses.world, before, &mut state);
+            let state = self.soft_before(shared, poses.world, shape.tree)?;
             let carrier = match shape.carrier {
                 Carrier::Fixed(carrier) => carrier,
                 Carrier::Moving(body) | Carrier::Mocap(body) => host::frame(poses.of(shared, body)),
