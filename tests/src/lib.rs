@@ -10,6 +10,8 @@ pub mod parity;
 pub mod random_problems;
 pub mod runs;
 pub mod soft;
+pub mod soft_audit;
+pub mod soft_random;
 pub mod soft_soak;
 pub mod wrenches;
 

@@ -99,9 +99,11 @@ impl Certificate {
         }
     }
 
-    /// Adds what the margin says against the derivative. `single`: of a step in single precision.
-    pub fn judge_margin(&mut self, single: bool) {
-        if self.margin < if single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN } {
+    /// Adds what the margin says against the derivative. `single`: of a step in single precision; `residual`: what that left
+    /// unsolved, m/s, within which it may as well be on the other side.
+    pub fn judge_margin(&mut self, single: bool, residual: f64) {
+        let smallest = if single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN };
+        if self.margin < smallest.max(residual) {
             self.problems.push(format!(
                 "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
                 self.margin

@@ -153,7 +153,7 @@ impl<'a> Linearised<'a> {
             let what = "forces of tendons, activations, muscles, sites, fluids and carried weight count as constant";
             self.certificate.add_problem(what);
         }
-        self.certificate.judge_margin(input.single);
+        self.certificate.judge_margin(input.single, input.residual);
         let certificate = &mut self.certificate;
         certificate.residual = left.largest();
         certificate.judge_residual(left.solution);

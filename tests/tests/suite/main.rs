@@ -45,6 +45,7 @@ mod single_precision;
 mod smoothing;
 mod soak;
 mod soft;
+mod soft_audit;
 mod soft_factors;
 mod soft_kernels;
 mod soft_mocap;

@@ -96,8 +96,8 @@ impl Batch {
     ///
     /// # Errors
     /// [`Error::Index`] for a world, tree or geom that is not there; [`Error::Parameter`] for a parameter that the tree
-    /// lacks, a shape without sizes or of which a contact has no known derivative, as those with soft bodies, and what has
-    /// none here (the threshold of bounces; of one tree alone, what all have alike); [`Error::NoGradient`] where no step was kept; a device that fails.
+    /// lacks, a shape without sizes or of which a contact has no known derivative, and what has none here (the threshold of
+    /// bounces; of one tree alone, what all have alike); [`Error::NoGradient`] where no step was kept; a device that fails.
     pub fn parameter_derivatives(
         &mut self,
         world: usize,

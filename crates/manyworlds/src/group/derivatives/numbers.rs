@@ -221,6 +221,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             blocks,
             factor: kept.cloned(),
             problem,
+            residual: shared.residual(summary),
             after,
         })
     }

@@ -62,6 +62,11 @@ impl<T: Scalar> Shared<T> {
         let solved = [summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= tolerance);
         (!solved).then(|| format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
     }
+
+    /// What a step that ended like this left unsolved, m/s; nothing where only the solver would know.
+    pub(in crate::group) fn residual(&self, summary: &Summary) -> f64 {
+        if self.solver.model() == Model::Exact { summary.residual_scaled } else { 0.0 }
+    }
 }
 
 /// One step of one world.
@@ -80,6 +85,8 @@ pub(crate) struct WorldStep {
     pub(super) factor: Option<Arc<StepFactor>>,
     /// What speaks against differentiating it.
     pub(super) problem: Option<String>,
+    /// Its scaled residual, m/s.
+    pub(super) residual: f64,
     /// The state after it; without controls and forces, which are as before.
     pub(crate) after: State,
 }
@@ -218,6 +225,7 @@ impl WorldStep {
             blocks: &self.blocks,
             model: contact_model(shared.solver),
             single: T::NAME != f64::NAME,
+            residual: self.residual,
             controls: self.trees.iter().map(|t| &shared.sets[t.set].actuators[t.index][..]).collect(),
         }
     }

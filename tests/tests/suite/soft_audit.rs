@@ -1,0 +1,14 @@
+//! Derivatives of random scenes with soft bodies: what is certified agrees with differences, and most is certified.
+//!
+//! Thousands of scenes, by hand: `cargo run --release -p manyworlds-tests --example soft_gradients -- 1000`
+
+use manyworlds_tests::soft_audit::Audit;
+
+#[test]
+fn certified_derivatives_of_random_soft_scenes_are_right() {
+    let mut audit = Audit::default();
+    (0..24).for_each(|seed| audit.look(seed));
+    println!("{audit:?}");
+    assert!(audit.wrong.is_empty(), "{:#?}", audit.wrong);
+    assert!(audit.states > 20 && audit.certified > audit.states * 8 / 10, "{audit:?}");
+}
