@@ -38,6 +38,11 @@ const SLOW: f64 = 0.1;
 const SINGULAR: f64 = 1e-3;
 /// What the next round is expected to change, relative to all of dv, below which there is none.
 const ENOUGH: f64 = 1e-13;
+/// What a round changes beside what earlier ones did, relative to all that it changes, below which it says nothing new.
+const NEW: f64 = 1e-8;
+/// A round that comes no closer than this, and moves no more than that share of dv, is the last: what is left has no solution.
+const STUCK: f64 = 0.99;
+const STILL: f64 = 1e-9;
 /// Left-overs, relative, at most, of what is solved.
 const FAIR: f64 = 1e-9;
 
@@ -269,13 +274,15 @@ impl<'a> Saddle<'a> {
         }
 
         let (mut change, mut taken) = ([dv, dx], [pushed, pulled]);
+        let raw = self.along(island, &taken, &taken).sqrt();
         for [other, of_other] in &*rounds {
             let share = -self.along(island, &taken, of_other);
             add(share, other, &mut change);
             add(share, of_other, &mut taken);
         }
         let whole = self.along(island, &taken, &taken).sqrt();
-        if !(whole > 0.0 && whole.is_finite()) {
+        // Of what is as good as known only rounding is left, and a change that has nothing to do with it.
+        if !(whole > NEW * raw && whole.is_finite()) {
             if *size == 0.0 {
                 solved.residual = 0.0;
             }
@@ -294,8 +301,9 @@ impl<'a> Saddle<'a> {
         solved.residual = relative(largest(&left[0]), scales[0]).max(relative(largest(&left[1]), scales[1]));
         // The next round changes as much less as this one left.
         let next = moved * (*size / before);
-        let is_fair = solved.residual <= FAIR;
-        *settled = is_fair && next <= ENOUGH * island.size(&found[0]) || *size == 0.0;
+        let (is_fair, all) = (solved.residual <= FAIR, island.size(&found[0]));
+        let is_last = next <= ENOUGH * all || *size > STUCK * before && moved <= STILL * all;
+        *settled = is_fair && is_last || *size == 0.0;
         !*settled && (*size < SLOW * before || self.is_own() || is_fair)
     }
 
