@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 
 use manyworlds::gradcheck::Checker;
-use manyworlds::{
-    Batch, BatchOptions, Executor, GeomParameter, Mode, Model, ModelParameter, Outputs, Parameter, Precision, State,
-};
+use manyworlds::{Batch, BatchOptions, GeomParameter, Mode, Model, ModelParameter, Outputs, Parameter, State};
 use manyworlds_model::Shape;
 
+use crate::batches::{batch, run, state, summaries, tight};
 use crate::soft_random::Scene;
 
 /// Steps after which derivatives are compared: in the fall, in the first contact, and later.
 const LOOKS: [usize; 3] = [40, 80, 130];
-/// Residual of the steps that are differenced, N s: one of 1e-8 would hide errors of 1e-2.
-const TOLERANCE: f64 = 1e-11;
 /// Differences, either way: m, m/s and so on. What differs by the first is looked at again with the second: velocities of what is
 /// stiff have more noise than the residual tells.
 const DIFFERENCES: [f64; 2] = [1e-6, 1e-4];
@@ -31,8 +28,6 @@ const ERROR: f64 = 1e-5;
 /// What was seen.
 #[derive(Debug, Default, Clone)]
 pub struct Audit {
-    /// Scenes.
-    pub scenes: u64,
     /// States with something in contact whose derivatives were looked at.
     pub states: u64,
     /// Those of them whose derivatives are certified.
@@ -51,27 +46,20 @@ impl Audit {
     /// # Panics
     /// If a step or a derivative fails.
     pub fn look(&mut self, seed: u64) {
-        self.scenes += 1;
         let mut scene = Scene::new(seed);
         let start = scene.start();
-        let coarse = BatchOptions {
-            executor: Executor::Cpu,
-            precision: Precision::F64,
-            tolerance: 1e-8,
-            ..BatchOptions::default()
-        };
-        let fine = BatchOptions { tolerance: TOLERANCE, iterations: 200, ..coarse.clone() };
-        let mut batch = Batch::new(&[(&scene.model, 1)], &coarse).expect("a batch");
+        // Of steps with a residual of 1e-8 that would hide errors of 1e-2.
+        let fine = BatchOptions { iterations: 200, ..tight() };
+        let coarse = BatchOptions { tolerance: 1e-8, iterations: BatchOptions::default().iterations, ..fine.clone() };
+        let mut worlds = batch(&scene.model, 1, &coarse);
         let [mut checker, mut again] =
             DIFFERENCES.map(|by| Checker::sampled(&scene.model, &fine, by, INPUTS).expect("a checker"));
-        batch.reset(&[(0, start)]).expect("a state");
-        let (controls, mut done) = (vec![0.0; batch.n_controls()], 0);
+        worlds.reset(&[(0, start)]).expect("a state");
+        let mut done = 0;
         for look in LOOKS {
-            for _ in done..look {
-                batch.step::<f64>(&controls).expect("a step");
-            }
+            run(&mut worlds, look - done);
             done = look;
-            let from = batch.state(0).expect("a state");
+            let from = state(&mut worlds, 0);
             // The two draw the same inputs.
             let found = checker.compare_closely(&from, ERROR).expect("a comparison");
             let looked = again.compare_closely(&from, ERROR).expect("a comparison");
@@ -105,12 +93,12 @@ impl Audit {
         let mut options = options.clone();
         // What rests at closed gaps has no kink then.
         options.stabilisation.fraction = 1.0;
-        let options = &options;
-        let mut batch = Batch::new(&[(model, 1)], options).expect("a batch");
-        batch.keep_steps(true).expect("kept");
-        let base = stepped(&mut batch, from);
-        for (parameter, values) in parameters(model, &mut batch) {
-            let found = match batch.parameter_derivatives(0, &[parameter]) {
+        let mut base = batch(model, 1, &options);
+        base.keep_steps(true).expect("kept");
+        let here = stepped(&mut base, from);
+        let mut changed = batch(model, 1, &options);
+        for (parameter, values) in parameters(model, &mut base) {
+            let found = match base.parameter_derivatives(0, &[parameter]) {
                 Ok(found) if found.certificate.valid() => found,
                 Ok(_) => continue,
                 Err(error) => {
@@ -125,9 +113,10 @@ impl Audit {
                     let [up, down] = [by, -by].map(|by| {
                         let mut values = values.clone();
                         values[k] += by;
-                        stepped(&mut changed(model, options, parameter, &values), from)
+                        set(&mut changed, parameter, &values);
+                        stepped(&mut changed, from)
                     });
-                    let compared = compare(column, [&up, &base, &down], by);
+                    let compared = compare(column, [&up, &here, &down], by);
                     let error = |of: &Option<Compared>| of.as_ref().map_or(f64::INFINITY, |own| own.error);
                     if error(&compared) < error(&best) {
                         best = compared;
@@ -143,6 +132,7 @@ impl Audit {
                     ));
                 }
             }
+            set(&mut changed, parameter, &values);
         }
     }
 }
@@ -171,25 +161,21 @@ fn parameters(model: &Model, batch: &mut Batch) -> Vec<(ModelParameter, Vec<f64>
     out
 }
 
-/// A batch of one world, with other numbers for one of these parameters.
-fn changed(model: &Model, options: &BatchOptions, parameter: ModelParameter, values: &[f64]) -> Batch {
-    let mut batch = Batch::new(&[(model, 1)], options).expect("a batch");
+/// Gives a world other numbers for one of these parameters.
+fn set(batch: &mut Batch, parameter: ModelParameter, values: &[f64]) {
     match parameter {
         ModelParameter::Tree { tree, parameter } => batch.set_parameter(0, tree, parameter, values),
         ModelParameter::Size { geom } => batch.set_geom(0, geom, GeomParameter::Size, values),
         other => unreachable!("{other:?} is not changed"),
     }
     .expect("a parameter");
-    batch
 }
 
 /// A step on from a state, and what its residual may do to velocities, m/s.
 fn stepped(batch: &mut Batch, from: &State) -> (State, f64) {
     batch.reset(&[(0, from.clone())]).expect("a state");
-    batch.step::<f64>(&[]).expect("a step");
-    let mut all = Vec::new();
-    batch.summaries(&mut all).expect("certificates");
-    (batch.state(0).expect("a state"), all[0].residual_scaled)
+    run(batch, 1);
+    (state(batch, 0), summaries(batch)[0].residual_scaled)
 }
 
 /// A derivative of velocities beside differences.
