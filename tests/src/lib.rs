@@ -1,5 +1,6 @@
 //! Test harness: golden data, the models it belongs to, comparisons with a stated tolerance.
 
+pub mod audit;
 pub mod batches;
 pub mod compare;
 pub mod corpus;
@@ -8,9 +9,9 @@ pub mod elastic;
 pub mod golden;
 pub mod parity;
 pub mod random_problems;
+pub mod rigid_random;
 pub mod runs;
 pub mod soft;
-pub mod soft_audit;
 pub mod soft_random;
 pub mod soft_soak;
 pub mod wrenches;

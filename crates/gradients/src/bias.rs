@@ -58,6 +58,14 @@ impl Branch {
     }
 }
 
+/// The bias of a bilateral error under its own settings (1/h, fraction, largest speed), on the branch that an error `here` is on: undone by
+/// a part, or as fast as may be.
+pub(crate) fn bilateral_beside(here: f64, settings: [f64; 3], error: f64, own: [f64; 3]) -> f64 {
+    let [per_step, fraction, largest] = settings;
+    let speed = fraction * here * per_step;
+    if speed.abs() < largest { own[1] * error * own[0] } else { own[2].copysign(speed) }
+}
+
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bias`] by the error.
 pub(crate) fn bias_slope(error: f64, settings: [f64; 3], closed: f64) -> f64 {
     kink::slope(error, settings, closed)

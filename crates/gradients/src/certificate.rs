@@ -6,6 +6,9 @@ use crate::krylov::Solved;
 /// Left-overs of a linear system above this mean that it has no solution.
 pub const LARGEST_RESIDUAL: f64 = 1e-6;
 
+/// What is said where they are.
+const NO_SOLUTION: &str = "the linear system has no solution";
+
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
 /// The same of steps in single precision.
@@ -70,16 +73,15 @@ impl Default for Certificate {
 impl Certificate {
     /// Adds what a left-over of the linear systems says against it.
     pub(crate) fn judge_residual(&mut self, residual: f64) {
-        if residual > LARGEST_RESIDUAL || residual.is_nan() {
-            self.problems.push(format!("the linear system has no solution (left over: {residual:.1e})"));
+        let is_known = self.problems.iter().any(|problem| problem.starts_with(NO_SOLUTION));
+        if !is_known && (residual > LARGEST_RESIDUAL || residual.is_nan()) {
+            self.problems.push(format!("{NO_SOLUTION} (left over: {residual:.1e})"));
         }
     }
 
     /// Takes note of a solve by iterations.
     pub(crate) fn add_solved(&mut self, solved: Solved) {
-        if self.residual <= LARGEST_RESIDUAL {
-            self.judge_residual(solved.residual);
-        }
+        self.judge_residual(solved.residual);
         self.residual = self.residual.max(solved.residual);
         self.iterations += solved.iterations;
     }

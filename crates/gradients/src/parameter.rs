@@ -8,7 +8,7 @@
 
 use manyworlds_collide::derivatives::ContactChange;
 use manyworlds_shaders::contact::frame::tangents;
-use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row, row_coefficient, row_head};
+use manyworlds_shaders::contact::tree_layout::{row, row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::inertia::inertia;
@@ -17,7 +17,7 @@ use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
-use crate::bias::{Branch, closed_below};
+use crate::bias::{Branch, bilateral_beside, closed_below};
 use crate::block::{BlockInput, block_error};
 use crate::compliance::{Source, Standing};
 use crate::constraint::Law;
@@ -319,14 +319,13 @@ impl Scene<'_, '_> {
     /// The same of a block.
     fn block(&self, block: &BlockInput, constraint: usize, left: &mut [f64], rows: &mut [f64]) {
         let first = self.equations.rows.constraints[constraint].first;
-        let pose = |(tree, body): BodyOfTree| -> [f64; POSE] {
-            let (pose, ..) = self.frames(self.place(tree));
-            std::array::from_fn(|k| pose[POSE * body + k])
-        };
-        let (p, error) = block_error(block, pose);
-        let [per_step, fraction, largest] = self.settings(block.bodies);
+        let of = |pose: &[f64], body: usize| -> [f64; POSE] { std::array::from_fn(|k| pose[POSE * body + k]) };
+        let here = |(tree, body): BodyOfTree| of(&self.equations.members[self.place(tree)].forward.pose, body);
+        let (_, here) = block_error(block, here);
+        let (p, error) = block_error(block, |(tree, body)| of(self.frames(self.place(tree)).0, body));
+        let (own, settings) = (self.settings(block.bodies), self.equations.settings(block.bodies));
         let speed = self.relative(block.bodies, p, false)[usize::from(block.angular)];
-        (0..3).for_each(|k| rows[first + k] = speed[k] + bilateral_bias(error[k], per_step, fraction, largest));
+        (0..3).for_each(|k| rows[first + k] = speed[k] + bilateral_beside(here[k], settings, error[k], own));
         let (f, none) = (Vector3::from(block.impulse), Vector3::zeros());
         let (f, moment) = if block.angular { (none, f) } else { (f, none) };
         self.push(block.bodies, p, f, moment, left);

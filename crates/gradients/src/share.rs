@@ -14,6 +14,7 @@ use crate::contact::{ContactInput, add_contact};
 use crate::grid::{Grid, dot};
 use crate::island::Island;
 use crate::member::Member;
+use crate::mode::along;
 use crate::model::ContactModel;
 use crate::rows::{Rows, responses};
 
@@ -84,8 +85,8 @@ pub(crate) fn shared(
             starts.extend(impulse);
             (0..3).for_each(|k| columns.extend_from_slice(j.row(first + k)));
         } else {
-            let drag = if mu > 0.0 { mu / slip } else { 0.0 };
-            let ray = [-drag * sigma[0], -drag * sigma[1], 1.0];
+            let [x, y] = along(std::array::from_fn(|k| delassus * impulse[k] - sigma[k]));
+            let ray = [mu * x, mu * y, 1.0];
             closed.push(Closed { set: Set::Ray(ray), ..own });
             starts.push(impulse[2]);
             columns.extend((0..n_v).map(|dof| (0..3).map(|k| ray[k] * j[(first + k, dof)]).sum::<f64>()));

@@ -13,6 +13,7 @@ mod matrix;
 mod operator;
 mod plan;
 mod product;
+mod pseudo;
 mod symbolic;
 
 pub use factor::{Factor, FactorWork, NotPositive};
@@ -20,4 +21,5 @@ pub use iterated::{Added, Iterated, Until};
 pub use matrix::SparseMatrix;
 pub use operator::SparseOperator;
 pub use plan::BlockPlan;
+pub use pseudo::pseudo_inverse;
 pub use symbolic::{Ordering, Symbolic};

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod adhesion;
+mod audit;
 mod bad_problems;
 mod bad_surfaces;
 mod batch;
@@ -45,7 +46,6 @@ mod single_precision;
 mod smoothing;
 mod soak;
 mod soft;
-mod soft_audit;
 mod soft_factors;
 mod soft_kernels;
 mod soft_mocap;

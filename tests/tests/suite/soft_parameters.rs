@@ -4,6 +4,7 @@
 use manyworlds::tangent::between;
 use manyworlds::{Batch, BatchOptions, FieldId, GeomParameter, Mode, Model, ModelParameter, Outputs, Parameter, State};
 use manyworlds_model::{Contacting, Geom, Inertial, Joint, JointKind, Mat3, ModelBuilder, Pose, Shape, Vec3};
+use manyworlds_tests::audit::ways;
 use manyworlds_tests::batches::{batch, run, state, tight};
 use manyworlds_tests::soft::{add_box, block, ground, link, on_the_ground, pressed, pressing};
 
@@ -46,16 +47,6 @@ fn from<'a>(model: &'a Model, options: &'a BatchOptions, start: &'a State) -> Bo
     })
 }
 
-/// Ways to change a parameter: of axes and quaternions those that keep their length, nearly.
-fn ways(parameter: Parameter, values: &[f64]) -> Vec<Vec<f64>> {
-    let turns = matches!(parameter, Parameter::BodyOrientation(_) | Parameter::JointAxis(_));
-    let way = |k: usize| {
-        let along = if turns { values[k] } else { 0.0 };
-        (0..values.len()).map(|i| f64::from(u8::from(i == k)) - along * values[i]).collect()
-    };
-    (0..values.len()).map(way).collect()
-}
-
 /// Compares what is found by a parameter with differences along a way, of rigid and of soft degrees of freedom.
 fn compare(model: &Model, name: &str, found: &[Vec<f64>; 2], ends: [&State; 2], by: f64) {
     let [up, down] = ends;
@@ -88,7 +79,7 @@ fn check(name: &str, model: &Model, step: &mut Step<'_>, tree: usize, parameters
         let own: Vec<_> = columns.by_ref().take(values.len()).collect();
         let size = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let by = 1e-4 * if size > 0.0 { size } else { 0.1 };
-        for way in ways(parameter, &values) {
+        for way in ways(ModelParameter::Tree { tree, parameter }, &values) {
             let [up, down] = [by, -by].map(|by| {
                 let moved: Vec<f64> = values.iter().zip(&way).map(|(x, way)| x + by * way).collect();
                 step(&|made: &mut Batch| made.set_parameter(0, tree, parameter, &moved).expect("a parameter")).1

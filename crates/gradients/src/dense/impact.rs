@@ -58,7 +58,7 @@ impl Dense<'_> {
             let force = (0..n).map(|i| dot(momentum.row(i), along)).collect();
             let row = |r: usize| rows.map_or(0.0, |rows| dot(rows.row(r), along));
             let rows: Vec<f64> = (0..self.j.height()).map(row).collect();
-            let dv = self.velocities(force, &rows);
+            let (dv, _) = self.velocities(force, &rows);
             axpy(-1.0, &dv, &mut change);
         }
         Some(Impact { tau, jump, change })

@@ -1,11 +1,11 @@
 //! What solves the linear system of an island's unknown impulses.
 
+use manyworlds_sparse::pseudo_inverse;
+use nalgebra::DMatrix;
+
 use super::lu::Lu;
 use crate::grid::{Grid, dot};
 use crate::pool::Pooled;
-
-/// Iterations of a singular value decomposition at most.
-const ITERATIONS: usize = 10_000;
 
 /// `B^-1`, or what stands for it where constraints are redundant.
 #[derive(Debug)]
@@ -17,16 +17,9 @@ pub(super) enum Inverse {
 }
 
 impl Inverse {
-    /// The pseudo-inverse of `b`, `[m][m]`.
+    /// The pseudo-inverse of `b`, `[m][m]`; zeros where that is not finite.
     pub(super) fn pseudo(b: &[f64], m: usize, smallest: f64) -> Self {
-        // The iteration would not end on what is not a number.
-        let finite = b.iter().all(|x| x.is_finite());
-        let svd = nalgebra::DMatrix::from_row_slice(m, m, b);
-        let svd = finite.then(|| svd.try_svd(true, true, f64::EPSILON, ITERATIONS)).flatten();
-        let inverse = svd.and_then(|svd| {
-            let largest = svd.singular_values.iter().fold(0.0, |l: f64, &x| l.max(x));
-            svd.pseudo_inverse(smallest * largest).ok()
-        });
+        let inverse = pseudo_inverse(&DMatrix::from_row_slice(m, m, b), smallest);
         let inverse = inverse.map_or_else(|| vec![0.0; m * m], |x| x.transpose().as_slice().to_vec());
         Self::Pseudo(Grid::from_rows(m, &inverse))
     }

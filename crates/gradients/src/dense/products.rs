@@ -24,8 +24,8 @@ impl<'a> LinearSystem<'a> for Dense<'a> {
     }
 
     fn respond(&self, force: Vec<f64>, rows: &[f64]) -> ([Vec<f64>; 2], Solved) {
-        let dv = self.velocities(force, rows);
-        (self.moved(dv, vec![0.0; self.equations.n_v]), Solved::default())
+        let (dv, residual) = self.velocities(force, rows);
+        (self.moved(dv, vec![0.0; self.equations.n_v]), Solved { residual, ..Solved::default() })
     }
 
     fn along(&self, [q, v, tau, ctrl]: [&[f64]; 4]) -> ([Vec<f64>; 2], Solved) {
@@ -42,7 +42,7 @@ impl<'a> LinearSystem<'a> for Dense<'a> {
         let parts = [Some(&slopes.by_q), slopes.by_v.as_ref()];
         let mut rows: Vec<f64> = (0..self.j.height()).map(|r| sum(r, parts)).collect();
         self.equations.rows.by_ctrl.iter().for_each(|&(row, control, x)| rows[row] += x * ctrl[control]);
-        let (mut dv, mut carried_on) = (self.velocities(force, &rows), q.to_vec());
+        let ((mut dv, _), mut carried_on) = (self.velocities(force, &rows), q.to_vec());
         if let Some(Impact { tau, jump, change }) = &self.impact {
             let late = dot(tau, q);
             axpy(late, change, &mut dv);
@@ -156,22 +156,34 @@ impl Dense<'_> {
         [dq, dv]
     }
 
-    /// dv+ for a given dF and ds.
-    pub(super) fn velocities(&self, force: Vec<f64>, rows: &[f64]) -> Vec<f64> {
+    /// dv+ for a given dF and ds; and, where constraints are redundant, what that leaves of the equations, relative to the largest
+    /// of their terms: they may contradict each other.
+    pub(super) fn velocities(&self, force: Vec<f64>, rows: &[f64]) -> (Vec<f64>, f64) {
         let mut dv = force;
         self.equations.solve(&mut dv);
-        let m = self.equations.unknowns.len();
-        if m > 0 {
-            let column = Grid::from_rows(1, rows);
-            let mut x = Pooled::zeros(m);
-            for (i, unknown) in self.equations.unknowns.iter().enumerate() {
-                x[i] = dot(self.pull.row(i), &dv);
-                unknown.add_equation(1.0, &column, &mut x[i..=i]);
-            }
-            self.inverse.solve(&mut x);
-            dv.iter_mut().enumerate().for_each(|(i, dv)| *dv -= dot(self.push.row(i), &x));
+        let unknowns = &self.equations.unknowns;
+        if unknowns.is_empty() {
+            return (dv, 0.0);
         }
-        dv
+        let column = Grid::from_rows(1, rows);
+        let [mut shift, mut x] = [(); 2].map(|()| Pooled::zeros(unknowns.len()));
+        let mut terms = 0.0_f64;
+        for (i, unknown) in unknowns.iter().enumerate() {
+            unknown.add_equation(1.0, &column, &mut shift[i..=i]);
+            x[i] = dot(self.pull.row(i), &dv) + shift[i];
+            if self.may_be_redundant() {
+                let own = self.pull.row(i).iter().zip(&dv).map(|(pull, dv)| (pull * dv).abs()).sum::<f64>();
+                terms = terms.max(own + shift[i].abs());
+            }
+        }
+        self.inverse.solve(&mut x);
+        dv.iter_mut().enumerate().for_each(|(i, dv)| *dv -= dot(self.push.row(i), &x));
+        if terms == 0.0 {
+            return (dv, 0.0);
+        }
+        let left = |i: usize| dot(self.pull.row(i), &dv) + shift[i] - unknowns[i].diagonal * x[i];
+        let most = (0..unknowns.len()).map(|i| left(i).abs()).fold(0.0, f64::max);
+        (dv, most / terms)
     }
 
     /// `B^T z = x` of some unknowns alone, the others zero.

@@ -7,11 +7,12 @@
 
 use std::collections::VecDeque;
 
+use manyworlds_sparse::pseudo_inverse;
 use nalgebra::{DMatrix, DVector};
 
 /// Iterates that are combined at most.
 const WINDOW: usize = 5;
-/// Singular values below this share of the largest are noise of inner problems solved inexactly.
+/// What is left of a difference below this share of the largest is noise of inner problems solved inexactly.
 const NOISE: f64 = 1e-6;
 
 /// Iterates of the shift, m/s, by contact.
@@ -49,8 +50,7 @@ impl Mixing {
             return None;
         }
         let residuals = DMatrix::from_columns(&self.differences.iter().map(|[_, r]| r.clone()).collect::<Vec<_>>());
-        let svd = residuals.try_svd(true, true, f64::EPSILON, 0)?;
-        let gamma = svd.solve(residual, NOISE * svd.singular_values.max()).ok()?;
+        let gamma = pseudo_inverse(&residuals, NOISE)? * residual;
         let step = self.differences.iter().zip(gamma.iter()).fold(image.clone(), |sum, ([f, _], &g)| sum - f * g);
         step.iter().all(|x| x.is_finite()).then_some(step)
     }

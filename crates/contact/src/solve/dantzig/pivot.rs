@@ -1,5 +1,6 @@
 //! Dantzig's pivoting: row after row is driven until it and all before it are complementary.
 
+use manyworlds_sparse::pseudo_inverse;
 use nalgebra::{DMatrix, DVector};
 
 use super::lcp::{Bounds, Lcp};
@@ -8,7 +9,7 @@ use super::lcp::{Bounds, Lcp};
 const SHIFT: f64 = 1e-11;
 /// Impulses and velocities this close to a bound or to zero, relative to the largest, are there.
 const CLOSE: f64 = 1e-9;
-/// Singular values below this share of the largest are those of redundant rows.
+/// What is left of rows below this share of the largest is that of redundant ones.
 const RANK: f64 = 1e-10;
 
 /// Where a row is.
@@ -238,9 +239,7 @@ impl<'a> Pivot<'a> {
             let columns: Vec<Vec<f64>> = free.iter().map(|&j| self.column(j, 0.0)).collect();
             let matrix = DMatrix::from_fn(free.len(), free.len(), |i, j| columns[j][free[i]]);
             let right = DVector::from_fn(free.len(), |i, _| -w[free[i]]);
-            let svd = matrix.try_svd(true, true, f64::EPSILON, 0)?;
-            let least = RANK * svd.singular_values.max();
-            let solved = svd.solve(&right, least).ok()?;
+            let solved = pseudo_inverse(&matrix, RANK)? * right;
             free.iter().zip(solved.iter()).for_each(|(&i, &x)| lambda[i] = x);
         }
         for i in 0..n {
