@@ -1,6 +1,6 @@
 //! The pseudo-inverse of a small dense matrix of any rank, by its complete orthogonal decomposition (G. Golub and C. Van Loan,
-//! Matrix Computations, 5.4.7). `nalgebra` has one by singular values, whose iteration ends with wrong vectors on some matrices
-//! that have not full rank: of one of 3 rows and rank 2 its factors multiplied out to 4 % beside it.
+//! Matrix Computations, 5.4.7), which takes no iterations. Singular values do, and one that asks for too little to be left ends with
+//! wrong vectors: with `f64::EPSILON` those of `nalgebra` multiplied out to 4 % beside a matrix of 3 rows and rank 2.
 
 use nalgebra::DMatrix;
 
@@ -65,7 +65,7 @@ mod tests {
         check(&DMatrix::identity(4, 4));
     }
 
-    /// Two rows of a joint that say the same, and a third: singular values found their vectors wrong.
+    /// Two rows of a joint that say the same, and a third: singular values to `f64::EPSILON` had wrong vectors.
     #[test]
     fn two_rows_that_say_the_same() {
         let (a, c, b) = (38.260_376_710_715_48, 0.186_179_883_821_963_02, 93.320_963_976_203_33);
