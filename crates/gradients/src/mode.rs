@@ -65,7 +65,7 @@ pub(crate) fn local(constraint: &Constraint, sigma: [f64; 3], delassus: f64) -> 
             Local::new(mode, below.abs().min(above.abs()))
         }
         Law::Contact { mu, model } => match model {
-            ContactModel::Exact => cone(mu, lambda, y),
+            ContactModel::Exact => cone(mu, lambda, sigma, y),
             ContactModel::Convex { .. } => convex(mu, constraint, sigma, delassus),
             ContactModel::Pyramid => pyramid(mu, lambda, delassus, y),
         },
@@ -73,15 +73,14 @@ pub(crate) fn local(constraint: &Constraint, sigma: [f64; 3], delassus: f64) -> 
     Local { delassus, ..out }
 }
 
-/// Direction of a vector's tangential part, if it has one. Of a contact that slides it is that of friction for `lambda / rho - sigma^`:
-/// impulse and slip are along each other, and where one is small, and little but rounding, the other decides.
-pub(crate) fn along(y: [f64; 3]) -> [f64; 2] {
-    let length = y[0].hypot(y[1]);
-    if length > 0.0 { [y[0] / length, y[1] / length] } else { [0.0; 2] }
+/// Against the slip, on a cone.
+fn against(sigma: [f64; 3]) -> [f64; 2] {
+    let slip = sigma[0].hypot(sigma[1]);
+    if slip > 0.0 { [-sigma[0] / slip, -sigma[1] / slip] } else { [0.0; 2] }
 }
 
 /// Signorini and Coulomb.
-fn cone(mu: f64, lambda: [f64; 3], y: [f64; 3]) -> Local {
+fn cone(mu: f64, lambda: [f64; 3], sigma: [f64; 3], y: [f64; 3]) -> Local {
     let slip = y[0].hypot(y[1]);
     if y[2] <= 0.0 {
         return Local::new(Mode::Breaking, -y[2]);
@@ -96,7 +95,7 @@ fn cone(mu: f64, lambda: [f64; 3], y: [f64; 3]) -> Local {
         return Local::new(Mode::Sticking, inside.min(y[2]));
     }
     let margin = if mu > 0.0 { (-inside).min(y[2]) } else { y[2] };
-    Local { drag: along(y), ..Local::new(Mode::Sliding, margin) }
+    Local { drag: against(sigma), ..Local::new(Mode::Sliding, margin) }
 }
 
 /// The projection of `-R^-1 sigma^` on the cone in the metric R (Castro 2022, appendix C), its conditions times R.
@@ -113,7 +112,7 @@ fn convex(mu: f64, constraint: &Constraint, sigma: [f64; 3], delassus: f64) -> L
     if beyond <= 0.0 && mu > 0.0 {
         return Local::new(Mode::Sticking, (-beyond * (1.0 + delassus / r)).min(closed));
     }
-    Local { drag: along(sigma.map(|x| -x)), ..Local::new(Mode::Sliding, beyond.min(closed)) }
+    Local { drag: against(sigma), ..Local::new(Mode::Sliding, beyond.min(closed)) }
 }
 
 /// Signorini, each tangent by itself within what the normal impulse allows.

@@ -14,7 +14,6 @@ use crate::contact::{ContactInput, add_contact};
 use crate::grid::{Grid, dot};
 use crate::island::Island;
 use crate::member::Member;
-use crate::mode::along;
 use crate::model::ContactModel;
 use crate::rows::{Rows, responses};
 
@@ -85,8 +84,11 @@ pub(crate) fn shared(
             starts.extend(impulse);
             (0..3).for_each(|k| columns.extend_from_slice(j.row(first + k)));
         } else {
-            let [x, y] = along(std::array::from_fn(|k| delassus * impulse[k] - sigma[k]));
-            let ray = [mu * x, mu * y, 1.0];
+            // Impulse and slip are along each other: where one is small, and little but rounding, the other says in which direction.
+            let drawn: [f64; 2] = std::array::from_fn(|k| delassus * impulse[k] - sigma[k]);
+            let length = drawn[0].hypot(drawn[1]);
+            let drag = if length > 0.0 { mu / length } else { 0.0 };
+            let ray = [drag * drawn[0], drag * drawn[1], 1.0];
             closed.push(Closed { set: Set::Ray(ray), ..own });
             starts.push(impulse[2]);
             columns.extend((0..n_v).map(|dof| (0..3).map(|k| ray[k] * j[(first + k, dof)]).sum::<f64>()));

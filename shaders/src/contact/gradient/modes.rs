@@ -51,9 +51,9 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
     out.margin(exists & !acts, y[2].abs());
     let mu = own[slot::MU];
     let rough = zero.lt(mu);
-    let drawn = y[0].mul_add(y[0], y[1] * y[1]).sqrt();
+    let slip = y[0].mul_add(y[0], y[1] * y[1]).sqrt();
     // Distance to the cone's surface along its normal.
-    let inside = mu.mul_add(y[2], -drawn) / mu.mul_add(mu, one).sqrt();
+    let inside = mu.mul_add(y[2], -slip) / mu.mul_add(mu, one).sqrt();
     let sticks = acts & rough & zero.le(inside);
     out.margin(acts, y[2].min(kinks[kink::MARGIN]));
     out.margin(acts & rough, inside.abs());
@@ -61,10 +61,10 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
     if !acts.any() {
         return;
     }
-    // Impulse and slip are along each other: where one is small, and little but rounding, the other says in which direction.
-    let per = one / R::select(zero.lt(drawn), drawn, one);
-    let drag = [0, 1].map(|k| y[k] * per);
     let slip = sigma[0].mul_add(sigma[0], sigma[1] * sigma[1]).sqrt();
+    let moving = zero.lt(slip);
+    let per = one / R::select(moving, slip, one);
+    let drag = [0, 1].map(|k| R::select(moving, -(sigma[k] * per), zero));
     let alpha = slip / R::select(rough & acts, mu * impulse[2], one);
     // Small impulses must not make the other equations look like rounding.
     let scale = delassus / R::select(exists, delassus + alpha, one);

@@ -37,9 +37,8 @@ fn contact(own: Own, s: u32) -> Mode {
     let acts = exists && zero < y.z && zero < lambda.z;
     let mu = constraint[at + SLOT_MU * TILE];
     let rough = zero < mu;
-    let drawn = sqrt(fma(y.x, y.x, y.y * y.y));
     // Distance to the cone's surface along its normal.
-    let inside = fma(mu, y.z, -drawn) / sqrt(fma(mu, mu, one));
+    let inside = fma(mu, y.z, -sqrt(fma(y.x, y.x, y.y * y.y))) / sqrt(fma(mu, mu, one));
     let kinks = own.shift + (s * slot_shift(n) + 3u * n) * TILE;
     var margin = UNBOUNDED;
     if exists && !acts {
@@ -48,9 +47,9 @@ fn contact(own: Own, s: u32) -> Mode {
         margin = min(y.z, shift[kinks + KINK_MARGIN * TILE]);
         margin = min(margin, select(margin, abs(inside), rough));
     }
-    // Impulse and slip are along each other: where one is small, and little but rounding, the other says in which direction.
-    let drag = y.xy * (one / select(one, drawn, zero < drawn));
     let slip = sqrt(fma(sigma.x, sigma.x, sigma.y * sigma.y));
+    let per = one / select(one, slip, zero < slip);
+    let drag = select(vec2<real>(zero, zero), sigma.xy * -per, zero < slip);
     let sticks = rough && zero <= inside;
     let alpha = slip / select(one, mu * lambda.z, rough && acts);
     // Small impulses must not make the other equations look like rounding.
