@@ -24,8 +24,7 @@ pub fn start(model: &Model, seed: u64) -> State {
 }
 
 /// Its time step, s, and what stands within `<mujoco>`.
-#[must_use]
-pub fn text(seed: u64) -> (f64, String) {
+fn text(seed: u64) -> (f64, String) {
     let mut draw = Draw { rng: ChaCha8Rng::seed_from_u64(seed), world: String::new(), bodies: 0, joints: Vec::new() };
     let h = [1e-3, 2e-3, 5e-3][draw.rng.random_range(0..3)];
     let friction = draw.friction();

@@ -1,10 +1,10 @@
 //! Derivatives by parameters, compared with differences.
 
-use manyworlds::{Batch, GeomParameter, Model, ModelParameter, Outputs, Parameter, State, random};
+use manyworlds::{Batch, GeomParameter, Model, ModelParameter, Parameter, State, random};
 use manyworlds_model::Shape;
 
 use super::{Audit, ERROR, Place};
-use crate::batches::{batch, run, state, summaries};
+use crate::batches::{batch, largest, run, state, summaries};
 
 /// Parameters looked at in a state, drawn from all.
 const MOST: usize = 10;
@@ -36,13 +36,9 @@ impl Audit {
                 }
             };
             for way in ways(parameter, &values) {
-                let size = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-                let sum = |of: &dyn Fn(&Outputs) -> &[f64]| -> Vec<f64> {
-                    (0..model.n_v)
-                        .map(|i| way.iter().zip(&found.columns).map(|(way, own)| way * of(own)[i]).sum())
-                        .collect()
-                };
-                let column = sum(&|own| &own.v);
+                let size = largest(&values);
+                let along = |i: usize| way.iter().zip(&found.columns).map(|(way, own)| way * own.v[i]).sum();
+                let column: Vec<f64> = (0..model.n_v).map(along).collect();
                 let mut best: Option<Compared> = None;
                 for relative in RELATIVE {
                     let by = relative * size;

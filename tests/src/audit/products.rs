@@ -42,7 +42,7 @@ impl Audit {
             self.agree(name, "back, tau", &back.tau, &expected.tau, by_force);
             self.agree(name, "back, ctrl", &back.ctrl, &expected.ctrl, by_control);
         }
-        let mut kernels = Jacobian { ..jacobian.clone() };
+        let mut kernels = jacobian.clone();
         let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = &mut kernels;
         let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
         let certificates = base.differentiate(&[0], Product::Jacobian(to)).expect("Jacobians");
