@@ -1,4 +1,4 @@
-//! Derivatives of random scenes, compared with differences and with each other: `gradients soft|rigid SCENES [FIRST SEED]`.
+//! Derivatives of random scenes, compared with differences and with each other: `gradients soft|rigid|applied SCENES [FIRST SEED]`.
 
 use std::process::ExitCode;
 
@@ -9,11 +9,12 @@ fn main() -> ExitCode {
     let scenes = match words.next().as_deref() {
         Some("soft") => Some(Scenes::Soft),
         Some("rigid") => Some(Scenes::Rigid),
+        Some("applied") => Some(Scenes::Applied),
         _ => None,
     };
     let mut numbers = words.map(|word| word.parse::<u64>());
     let (Some(of), Some(Ok(scenes)), Ok(first)) = (scenes, numbers.next(), numbers.next().unwrap_or(Ok(0))) else {
-        eprintln!("usage: gradients soft|rigid SCENES [FIRST SEED]");
+        eprintln!("usage: gradients soft|rigid|applied SCENES [FIRST SEED]");
         return ExitCode::FAILURE;
     };
     let mut audit = Audit::default();

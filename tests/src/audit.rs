@@ -63,6 +63,8 @@ pub enum Scenes {
     Soft,
     /// Robots.
     Rigid,
+    /// The same with tendons, muscles, fluids and so on.
+    Applied,
 }
 
 impl Audit {
@@ -77,8 +79,8 @@ impl Audit {
                 let start = scene.start();
                 self.look(&format!("seed {seed}, {:?}", scene.kind), &scene.model, start, seed);
             }
-            Scenes::Rigid => {
-                let model = rigid_random::model(seed);
+            Scenes::Rigid | Scenes::Applied => {
+                let model = rigid_random::model(seed, matches!(of, Scenes::Applied));
                 self.look(&format!("seed {seed}"), &model, rigid_random::start(&model, seed), seed);
             }
         }

@@ -1,5 +1,7 @@
 //! Random robots in a line or two of everything that MJCF has for rigid bodies: on the ground, on each other, held and driven.
 
+mod forces;
+
 use std::fmt::Write;
 
 use manyworlds::{Model, State};
@@ -7,11 +9,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::batches::mjcf;
+use forces::Forces;
 
-/// The model of a seed.
+/// The model of a seed. `forces`: with all that pulls elsewhere than at a joint, too.
 #[must_use]
-pub fn model(seed: u64) -> Model {
-    let (h, text) = text(seed);
+pub fn model(seed: u64, forces: bool) -> Model {
+    let (h, text) = text(seed, forces);
     mjcf(h, &text)
 }
 
@@ -24,8 +27,14 @@ pub fn start(model: &Model, seed: u64) -> State {
 }
 
 /// Its time step, s, and what stands within `<mujoco>`.
-fn text(seed: u64) -> (f64, String) {
-    let mut draw = Draw { rng: ChaCha8Rng::seed_from_u64(seed), world: String::new(), bodies: 0, joints: Vec::new() };
+fn text(seed: u64, forces: bool) -> (f64, String) {
+    let mut draw = Draw {
+        rng: ChaCha8Rng::seed_from_u64(seed),
+        forces: forces.then(|| Forces::new(seed)),
+        world: String::new(),
+        bodies: 0,
+        joints: Vec::new(),
+    };
     let h = [1e-3, 2e-3, 5e-3][draw.rng.random_range(0..3)];
     let friction = draw.friction();
     let ground = format!("<geom name=\"ground\" type=\"plane\" size=\"0 0 1\" friction=\"{friction}\"/>\n");
@@ -40,13 +49,18 @@ fn text(seed: u64) -> (f64, String) {
         let depth = draw.rng.random_range(1..5);
         draw.body(at, depth, true);
     }
-    let beside = draw.beside();
+    let mut beside = draw.beside();
+    if let Some(mut forces) = draw.forces.take() {
+        beside.push_str(&forces.fluid());
+        beside.push_str(&forces.beside(&draw));
+    }
     (h, format!("<compiler angle=\"radian\"/><worldbody>\n{}</worldbody>\n{beside}", draw.world))
 }
 
 /// What was drawn so far.
 struct Draw {
     rng: ChaCha8Rng,
+    forces: Option<Forces>,
     /// Within `<worldbody>`.
     world: String,
     bodies: usize,
@@ -94,9 +108,10 @@ impl Draw {
         let (sizes, turn) = (self.sizes(sizes), self.vector(1.5));
         let friction = self.friction();
         let condim = if self.rng.random_bool(0.1) { 1 } else { 3 };
+        let fluid = self.forces.as_mut().map_or("", Forces::of_geom);
         let _ = writeln!(
             self.world,
-            "<geom name=\"{name}\" type=\"{shape}\" size=\"{sizes}\" pos=\"{}\" euler=\"{}\" friction=\"{friction:.3}\" condim=\"{condim}\"/>",
+            "<geom name=\"{name}\" type=\"{shape}\" size=\"{sizes}\" pos=\"{}\" euler=\"{}\" friction=\"{friction:.3}\" condim=\"{condim}\"{fluid}/>",
             numbers(&at),
             numbers(&turn)
         );
@@ -133,7 +148,9 @@ impl Draw {
         let name = format!("b{}", self.bodies);
         self.bodies += 1;
         let turn = self.vector(1.0);
-        let _ = writeln!(self.world, "<body name=\"{name}\" pos=\"{}\" euler=\"{}\">", numbers(&at), numbers(&turn));
+        let carried = self.forces.as_mut().map_or_else(String::new, Forces::of_body);
+        let (pos, euler) = (numbers(&at), numbers(&turn));
+        let _ = writeln!(self.world, "<body name=\"{name}\" pos=\"{pos}\" euler=\"{euler}\"{carried}>");
         if is_root && self.rng.random_bool(0.7) {
             self.world.push_str("<freejoint/>\n");
         } else {
@@ -146,7 +163,17 @@ impl Draw {
         }
         let off = self.vector(0.03);
         self.geom(&format!("g{}", self.bodies - 1), off);
-        let _ = writeln!(self.world, "<site name=\"s{}\" pos=\"{}\"/>", self.bodies - 1, numbers(&off));
+        let number = self.bodies - 1;
+        let _ = writeln!(self.world, "<site name=\"s{number}\" pos=\"{}\"/>", numbers(&off));
+        if self.forces.is_some() {
+            // Beside its geom, and what tendons go round: nothing touches that.
+            let (site, round) = (numbers(&[off[1], 0.1, off[0]]), numbers(&off));
+            let kind = ["sphere", "cylinder"][number % 2];
+            let _ = writeln!(
+                self.world,
+                "<site name=\"t{number}\" pos=\"{site}\"/><geom name=\"round{number}\" type=\"{kind}\" size=\"0.03 0.05\" pos=\"{round}\" contype=\"0\" conaffinity=\"0\" mass=\"0\"/>"
+            );
+        }
         if levels > 1 {
             for _ in 0..self.rng.random_range(1..3) {
                 let mut at = self.vector(0.06);

@@ -89,11 +89,11 @@ impl<P: Fn(usize) -> usize> Standing<'_, '_, P> {
             let mut j: [Pooled; 3] = std::array::from_fn(|_| Pooled::zeros(forward.n_v()));
             for (body, sign) in bodies.into_iter().zip([-1.0, 1.0]) {
                 let Some((_, body)) = body.filter(|body| body.0 == tree) else { continue };
-                forward.for_dofs(body, |i| {
+                for i in forward.tree.movers(body) {
                     let [linear, spin] = motion(forward, i);
                     let along = if angular { spin } else { linear + spin.cross(&arm) };
                     (0..3).for_each(|k| j[k][i] += sign * along[k]);
-                });
+                }
             }
             for l in 0..3 {
                 let mut y = j[l].clone();

@@ -277,7 +277,7 @@ fn velocities(
             if f.iter().all(|&x| x == 0.0) {
                 continue;
             }
-            forward.for_dofs(b, |i| after[i] += dot(&forward.motion[SPATIAL * i..SPATIAL * (i + 1)], f));
+            forward.tree.movers(b).for_each(|i| after[i] += dot(&forward.motion[SPATIAL * i..SPATIAL * (i + 1)], f));
         }
         for (index, impulse) in forward.impulses.iter().enumerate() {
             forward.row_terms(index).for_each(|(dof, j)| after[dof] += j * impulse);

@@ -5,7 +5,7 @@
 //! by q `Q S + P psi`, and the constraint's impulse, whose point and axes move along, changes by a force and a moment `F S`.
 //! Six columns each, whatever the number of dofs: matrices over the dofs are made of them, or products with vectors, O(n).
 
-use manyworlds_shaders::dynamics::tree::{NONE, SPATIAL};
+use manyworlds_shaders::dynamics::tree::SPATIAL;
 use nalgebra::{Matrix3, Vector3};
 
 use crate::corner::Corner;
@@ -133,7 +133,7 @@ impl Form {
         let mut out = Vec::new();
         for side in self.sides() {
             let member = &members[side.member];
-            member.forward.for_dofs(side.body, |i| out.push(member.at[0] + i));
+            member.forward.tree.movers(side.body).for_each(|i| out.push(member.at[0] + i));
         }
         out.extend(self.nodes.iter().flat_map(NodeSide::dofs).map(|(dof, _)| dof));
         out.sort_unstable();
@@ -145,12 +145,12 @@ impl Form {
     pub(crate) fn add_rows(&self, members: &[Member], at: impl Fn(usize) -> usize, first: usize, j: &mut Grid) {
         for side in self.sides() {
             let member = &members[side.member];
-            member.forward.for_dofs(side.body, |i| {
+            for i in member.forward.tree.movers(side.body) {
                 let mut sums = [0.0; 4];
                 side.speed.add(spatial(&member.forward.motion, i), &mut sums);
                 let column = at(member.at[0] + i);
                 (0..3).for_each(|k| j[(first + k, column)] += sums[k]);
-            });
+            }
         }
         for node in &self.nodes {
             for (dof, axis) in node.dofs() {
@@ -171,7 +171,7 @@ impl Form {
     ) {
         for side in self.sides() {
             let member = &members[side.member];
-            member.forward.for_dofs(side.body, |i| {
+            for i in member.forward.tree.movers(side.body) {
                 let (mut sums, s) = ([0.0; 4], spatial(&member.forward.motion, i));
                 side.turned.add(s, &mut sums);
                 side.speed.add(spatial(&member.motion.psi, i), &mut sums);
@@ -181,7 +181,7 @@ impl Form {
                     by_v[(first + 2, column)] += dot(&side.bounce, s);
                 }
                 (0..3).for_each(|k| by_q[(first + k, column)] += sums[k]);
-            });
+            }
         }
         for node in &self.nodes {
             for (dof, axis) in node.dofs() {
@@ -208,11 +208,11 @@ impl Form {
             for side in self.sides() {
                 let own = &members[side.member];
                 let wrench = side.wrench(force, moment);
-                own.forward.for_dofs(side.body, |k| {
+                for k in own.forward.tree.movers(side.body) {
                     if !self.is_common(side, members, k) {
                         push[(at(own.at[0] + k), column)] += dot(spatial(&own.forward.motion, k), &wrench);
                     }
-                });
+                }
             }
             for node in &self.nodes {
                 let force = force * node.sign;
@@ -221,14 +221,14 @@ impl Form {
         };
         for moved in self.sides() {
             let mover = &members[moved.member];
-            mover.forward.for_dofs(moved.body, |i| {
+            for i in mover.forward.tree.movers(moved.body) {
                 let (mut force, mut moment, s) = ([0.0; 4], [0.0; 4], spatial(&mover.forward.motion, i));
                 moved.force.add(s, &mut force);
                 moved.moment.add(s, &mut moment);
                 let (force, moment) =
                     (Vector3::new(force[0], force[1], force[2]), Vector3::from_row_slice(&moment[..3]));
                 act(at(mover.at[0] + i), force, moment);
-            });
+            }
         }
         for moved in &self.nodes {
             for (dof, axis) in moved.dofs() {
@@ -246,10 +246,10 @@ impl Form {
             for (side, by) in self.sides.iter().zip(&corner.by_side) {
                 let Some(side) = side else { continue };
                 let own = &members[side.member];
-                own.forward.for_dofs(side.body, |i| {
+                for i in own.forward.tree.movers(side.body) {
                     let s = spatial(&own.forward.motion, i);
                     act(at(own.at[0] + i), by[0].dot(&vector(s, 0)) + by[1].dot(&vector(s, 3)));
-                });
+                }
             }
             for (node, by) in self.nodes.iter().zip(&corner.by_node) {
                 node.dofs().for_each(|(dof, axis)| act(at(dof), by.dot(&axis)));
@@ -259,13 +259,13 @@ impl Form {
         for node in &self.nodes {
             let Some(carrier) = node.carried_by.and_then(|side| self.sides[side].as_deref()) else { continue };
             let own = &members[carrier.member];
-            own.forward.for_dofs(carrier.body, |i| {
+            for i in own.forward.tree.movers(carrier.body) {
                 let s = spatial(&own.forward.motion, i);
                 let turn = Vector3::new(s[0], s[1], s[2]);
                 node.dofs().for_each(|(dof, axis)| {
                     push[(at(dof), at(own.at[0] + i))] += turn.cross(&axis).dot(&node.pushed);
                 });
-            });
+            }
         }
     }
 }
@@ -316,12 +316,11 @@ pub(crate) fn add_pushes(members: &[Member], forms: &[(usize, Form)], push: &mut
             }
             let at = member.at[0] + i;
             push[(at, at)] += dot(s, &there);
-            let mut above = dof.parent;
-            while above != NONE {
-                let (s, j) = (spatial(&forward.motion, above as usize), member.at[0] + above as usize);
+            let before = |&dof: &usize| forward.tree.mover_before(dof);
+            for above in std::iter::successors(before(&i), before) {
+                let (s, j) = (spatial(&forward.motion, above), member.at[0] + above);
                 push[(j, at)] += dot(s, &there);
                 push[(at, j)] += dot(s, &back);
-                above = forward.tree.dofs[above as usize].parent;
             }
         }
     }
@@ -421,10 +420,10 @@ pub(crate) fn add_back(
             side.speed.add_back(y, &mut own[BY_PSI..]);
             if form.bounces {
                 let member = &members[side.member];
-                member.forward.for_dofs(side.body, |i| {
+                for i in member.forward.tree.movers(side.body) {
                     by_q[member.at[0] + i] += y[2] * dot(&side.bounce, spatial(&member.before.psi, i));
                     by_v[member.at[0] + i] += y[2] * dot(&side.bounce, spatial(&member.forward.motion, i));
-                });
+                }
             }
         }
     }

@@ -13,6 +13,7 @@
 //! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
 //!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
 
+mod applied;
 mod bias;
 mod block;
 mod carrier;
@@ -23,6 +24,7 @@ mod contact;
 mod corner;
 mod dense;
 mod differences;
+mod dual;
 mod equations;
 mod form;
 mod grid;

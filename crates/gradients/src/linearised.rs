@@ -149,10 +149,6 @@ impl<'a> Linearised<'a> {
                 self.certificate.add_problem_by_q(reason);
             }
         }
-        if input.trees.iter().any(|tree| tree.layout.dims.n_force > 0) {
-            let what = "forces of tendons, activations, muscles, sites, fluids and carried weight count as constant";
-            self.certificate.add_problem(what);
-        }
         self.certificate.judge_margin(input.single, input.residual);
         let certificate = &mut self.certificate;
         certificate.residual = left.largest();

@@ -7,6 +7,7 @@ use manyworlds_shaders::dynamics::derivatives::layout::work_reals;
 use manyworlds_shaders::dynamics::tree::{JointRecord, Params, param};
 use manyworlds_shaders::math::{Quat, quat_normalize};
 
+use crate::applied::applied_slopes;
 use crate::grid::Grid;
 use crate::member::Member;
 use crate::pool::Pooled;
@@ -46,7 +47,7 @@ impl Momentum {
         let (tree, params, n) = (&forward.tree, Params::<f64>::Shared(forward.params), forward.n_v());
         let mut work = Pooled::zeros(work_reals(tree.dims));
         let Self { q, v, ctrl } = self;
-        effort(tree, params, forward.state, &forward.mass, &member.after, &mut work, &mut |row, column, entry| {
+        let mut add = |row: usize, column: usize, entry: f64| {
             let row = first + row;
             let to = match column {
                 column if column < n => &mut q[(row, first + column)],
@@ -54,7 +55,9 @@ impl Momentum {
                 column => return ctrl.push((row, control + column - 2 * n, entry)),
             };
             *to += entry;
-        });
+        };
+        effort(tree, params, forward.state, &forward.mass, &member.after, &mut work, &mut add);
+        applied_slopes(forward, &member.after).into_iter().for_each(|(row, column, entry)| add(row, column, entry));
         let (pose, motion, h) = (&forward.pose, &forward.motion, forward.h());
         let add = &mut |row: usize, column: usize, [by_q, by_v]: [f64; 2]| {
             let at = (first + row, first + column);
@@ -94,14 +97,16 @@ pub(crate) fn momentum_product(
 ) {
     let (tree, params, n) = (&forward.tree, Params::<f64>::Shared(forward.params), forward.n_v());
     let (mut work, mut sums) = (Pooled::zeros(work_reals(tree.dims)), Pooled::zeros(sums_reals(n)));
-    effort(tree, params, forward.state, &forward.mass, after, &mut work, &mut |row, column, entry| {
+    let mut add = |row: usize, column: usize, entry: f64| {
         let to = match column {
             column if column < n => &mut by_q[column],
             column if column < 2 * n => &mut by_v[column - n],
             column => &mut by_ctrl[column - 2 * n],
         };
         *to = entry.mul_add(weight[row], *to);
-    });
+    };
+    effort(tree, params, forward.state, &forward.mass, after, &mut work, &mut add);
+    applied_slopes(forward, after).into_iter().for_each(|(row, column, entry)| add(row, column, entry));
     let (pose, motion, h) = (&forward.pose, &forward.motion, forward.h());
     let to = [by_q, by_v];
     product(tree, params, pose, motion, velocity(forward), fixed, -h, &mut work, &mut sums, weight, to);

@@ -10,6 +10,7 @@ use manyworlds_collide::derivatives::ContactChange;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::{row, row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
+use manyworlds_shaders::dynamics::applied::applied;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
@@ -117,12 +118,13 @@ fn balance(forward: &Forward, moved: &Moved, after: &[f64], at_bound: &[Option<u
     let (mut mass, mut matrix, mut b) = (zeros(dims.n_m as usize), zeros(dims.n_m as usize), zeros(n_v));
     inertia(tree, params, &moved.motion, &mut work, &mut mass);
     momentum(tree, params, forward.state, &mass, &force, &mut matrix, &mut b);
+    let pull = pull(tree, &moved.params, forward.state, [&moved.pose, &moved.motion]);
+    applied(tree, params, forward.state, &moved.pose, &moved.motion, &pull, &mut matrix, &mut b);
     let mut left = zeros(n_v);
     multiply(tree, &matrix, after, &mut left);
     left.iter_mut().zip(b.iter()).for_each(|(left, b)| *left -= b);
     let head = row_head(dims.row_width);
     let mut rows = zeros(tree.rows.len() * head);
-    let pull = pull(tree, &moved.params, forward.state, [&moved.pose, &moved.motion]);
     row_laws(tree, &params, forward.state, &pull, &mut rows);
     let mut speeds = zeros(tree.rows.len());
     for (index, record) in tree.rows.iter().enumerate() {
@@ -168,10 +170,10 @@ impl Scene<'_, '_> {
         let own = &self.equations.members[member];
         let velocity = if before { own.forward.v() } else { &own.after[..] };
         let (mut w, mut v) = (Vector3::zeros(), Vector3::zeros());
-        own.forward.for_dofs(body, |i| {
+        for i in own.forward.tree.movers(body) {
             w += vector(motion, SPATIAL * i) * velocity[i];
             v += vector(motion, SPATIAL * i + 3) * velocity[i];
-        });
+        }
         [v + w.cross(&(p - vector(pose, 0))), w]
     }
 
@@ -198,10 +200,10 @@ impl Scene<'_, '_> {
             let (pose, motion, _) = self.frames(member);
             let turning = (p - vector(pose, 0)).cross(&f) + moment;
             let own = &self.equations.members[member];
-            own.forward.for_dofs(body, |i| {
+            for i in own.forward.tree.movers(body) {
                 let s = [vector(motion, SPATIAL * i), vector(motion, SPATIAL * i + 3)];
                 left[own.at[0] + i] -= sign * (s[0].dot(&turning) + s[1].dot(&f));
-            });
+            }
         }
     }
 

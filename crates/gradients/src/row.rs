@@ -182,7 +182,7 @@ impl Place {
     /// What the turn of a path's moment arms, times a factor, does to a row.
     fn turn(self, forward: &Forward, path: u32, factor: f64, after: &[f64], rows: &mut Rows) {
         let Self { first, r, lambda } = self;
-        let Some(slopes) = forward.arm_slopes(path) else { return };
+        let slopes = forward.arm_slopes(path);
         let dofs: Vec<usize> = forward.arms(path).map(|(dof, _)| dof).collect();
         for (i, &dof) in dofs.iter().enumerate() {
             let moved: f64 = dofs.iter().enumerate().map(|(k, &other)| slopes[(k, i)] * after[other]).sum();

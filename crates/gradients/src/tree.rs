@@ -1,8 +1,11 @@
 //! One tree at the start of a step, as the step's own kernels see it, in double precision.
 
+use std::cell::OnceCell;
+
 use manyworlds_dynamics::TreeLayout;
 use manyworlds_shaders::contact::tree_layout::{row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
+use manyworlds_shaders::dynamics::applied::applied;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::factor::factor;
 use manyworlds_shaders::dynamics::inertia::inertia;
@@ -10,14 +13,12 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::path;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, joint, param, path as kinds, solve};
-use manyworlds_shaders::math::{quat_exp, quat_mul};
+use manyworlds_shaders::math::quat_mul;
 
 use crate::bias::closed_below;
+use crate::dual::{DIRECTIONS, Dual};
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
-
-/// Dofs move by this for differences of moment arms, m or rad: rounding and curvature then leave about 1e-10.
-const DIFFERENCE: f64 = 1e-5;
 
 /// A tree before a step.
 #[derive(Debug, Clone, Copy)]
@@ -70,8 +71,10 @@ pub(crate) struct Forward<'a> {
     pub(crate) b: Pooled,
     /// Without responses, `[n_row][row_head]`.
     pub(crate) rows: Pooled,
-    /// Lengths and moment arms of paths, where rows depend on these, `[n_pull]`.
+    /// Lengths and moment arms of paths, `[n_pull]`.
     pub(crate) pull: Pooled,
+    /// [`Forward::pull_slopes`], once they were asked for.
+    pull_slopes: OnceCell<Grid>,
 }
 
 impl<'a> Forward<'a> {
@@ -82,7 +85,21 @@ impl<'a> Forward<'a> {
             let [mass, factor, b, rows] = [made.mass, made.factor, made.b, made.rows].map(Pooled::copy);
             let (params, state, impulses) = (input.params, input.state, input.rows);
             let (closed, pull) = (closed_below(false), pull(&tree, params, state, [&pose, &motion]));
-            Self { tree, params, state, impulses, closed, pose, motion, mass, factor, b, rows, pull }
+            Self {
+                tree,
+                params,
+                state,
+                impulses,
+                closed,
+                pose,
+                motion,
+                mass,
+                factor,
+                b,
+                rows,
+                pull,
+                pull_slopes: OnceCell::new(),
+            }
         } else {
             Self::on(tree, input.params, input.state, input.rows, [pose, motion])
         };
@@ -114,10 +131,11 @@ impl<'a> Forward<'a> {
         inertia(&tree, params, &motion, &mut work, &mut mass);
         let (mut matrix, mut b) = (zeros(n_m), zeros(n_v));
         momentum(&tree, params, state, &mass, &force, &mut matrix, &mut b);
+        let pull = pull(&tree, numbers, state, [&pose, &motion]);
+        applied(&tree, params, state, &pose, &motion, &pull, &mut matrix, &mut b);
         let (mut factored, mut free, mut velocity) = (zeros(n_m), zeros(n_v), zeros(n_v));
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
         let mut rows = zeros(n_row * row_head(dims.row_width));
-        let pull = pull(&tree, numbers, state, [&pose, &motion]);
         row_laws(&tree, &params, state, &pull, &mut rows);
         Self {
             tree,
@@ -132,6 +150,7 @@ impl<'a> Forward<'a> {
             b,
             rows,
             pull,
+            pull_slopes: OnceCell::new(),
         }
     }
 
@@ -262,76 +281,100 @@ impl<'a> Forward<'a> {
         dofs.iter().enumerate().map(|(k, &dof)| (dof as usize, row_coefficient(numbers, k)))
     }
 
-    /// Length of a path, where rows depend on paths.
+    /// Length of a path.
     pub(crate) fn length(&self, path: u32) -> f64 {
         self.pull[self.tree.paths[path as usize].pull as usize]
     }
 
-    /// Moment arms of a path, where rows depend on paths: dofs and entries.
+    /// Moment arms of a path: dofs and entries.
     pub(crate) fn arms(&self, path: u32) -> impl Iterator<Item = (usize, f64)> {
         let record = &self.tree.paths[path as usize];
         let arms = &self.pull[record.pull as usize + 1..];
         self.tree.path_dofs(record).iter().zip(arms).map(|(&dof, &arm)| (dof as usize, arm))
     }
 
-    /// How these change with each of the dofs, `[dofs, dofs]`, by central differences; `None`: they do not.
-    pub(crate) fn arm_slopes(&self, path: u32) -> Option<Grid> {
+    /// How these change with each of the dofs, `[dofs, dofs]`.
+    pub(crate) fn arm_slopes(&self, path: u32) -> Grid {
         let record = &self.tree.paths[path as usize];
-        if record.kind == kinds::LINEAR {
-            return None;
-        }
         let dofs = self.tree.path_dofs(record);
         let mut slopes = Grid::zeros(dofs.len(), dofs.len());
-        for (i, &dof) in dofs.iter().enumerate() {
-            let [ahead, behind] = [DIFFERENCE, -DIFFERENCE].map(|by| self.moved_pull(dof as usize, by));
-            for k in 0..dofs.len() {
-                let at = record.pull as usize + 1 + k;
-                slopes[(k, i)] = (ahead[at] - behind[at]) / (2.0 * DIFFERENCE);
+        if record.kind != kinds::LINEAR {
+            let (all, first) = (self.pull_slopes(), record.pull as usize + 1);
+            for (i, &dof) in dofs.iter().enumerate() {
+                let arms = &all.row(dof as usize)[first..];
+                (0..dofs.len()).for_each(|k| slopes[(k, i)] = arms[k]);
             }
         }
-        Some(slopes)
+        slopes
     }
 
-    /// Paths where one dof has moved.
-    fn moved_pull(&self, dof: usize, by: f64) -> Pooled {
+    /// How the length of a path changes with each of its dofs: by its moment arms, but where these are, as MuJoCo has it, not quite
+    /// its derivative (gears of balls and of sites that a second one sees).
+    pub(crate) fn length_slopes(&self, path: u32) -> Vec<f64> {
+        let record = &self.tree.paths[path as usize];
+        if record.kind == kinds::LINEAR {
+            return self.arms(path).map(|(_, arm)| arm).collect();
+        }
+        let at = record.pull as usize;
+        self.tree.path_dofs(record).iter().map(|&dof| self.pull_slopes()[(dof as usize, at)]).collect()
+    }
+
+    /// How lengths and moment arms of all paths change with each of the dofs, `[n_v, n_pull]`: by their kernels' mirrors in dual
+    /// numbers.
+    fn pull_slopes(&self) -> &Grid {
+        self.pull_slopes.get_or_init(|| {
+            let (tree, n, n_pull) = (&self.tree, self.n_v(), self.tree.dims.n_pull as usize);
+            let mut turns = vec![false; n];
+            for record in tree.paths.iter().filter(|record| record.kind != kinds::LINEAR) {
+                tree.path_dofs(record).iter().for_each(|&dof| turns[dof as usize] = true);
+            }
+            let dofs: Vec<usize> = (0..n).filter(|&dof| turns[dof]).collect();
+            let mut slopes = Grid::zeros(n, n_pull);
+            let mut pull = vec![Dual::ZERO; n_pull];
+            for moved in dofs.chunks(DIRECTIONS) {
+                let (state, [pose, motion]) = self.along_positions(moved);
+                path::path(tree, Params::Shared(self.params), &state, &pose, &motion, &mut pull);
+                for (direction, &dof) in moved.iter().enumerate() {
+                    slopes.row_mut(dof).iter_mut().zip(&pull).for_each(|(to, x)| *to = x.slopes[direction]);
+                }
+            }
+            slopes
+        })
+    }
+
+    /// The state, and what kinematics make of it, with slopes along changes of the positions by some dofs, one a direction.
+    pub(crate) fn along_positions(&self, dofs: &[usize]) -> (Vec<Dual>, [Vec<Dual>; 2]) {
         let tree = &self.tree;
-        let joint = &tree.joints[tree.dofs[dof].joint as usize];
-        let (mut state, at) = (Pooled::copy(self.state), dof - joint.dof_begin as usize);
-        let q = joint.q_begin as usize;
-        // Where the quaternion of a joint begins, and its first dof.
-        let turns = match joint.kind {
-            joint::FREE if at >= 3 => Some((q + 3, 3)),
-            joint::BALL => Some((q, 0)),
-            _ => None,
-        };
-        if let Some((q, first)) = turns {
-            let mut turn = [0.0; 3];
-            turn[at - first] = by;
-            let now = [state[q], state[q + 1], state[q + 2], state[q + 3]];
-            state[q..q + 4].copy_from_slice(&quat_mul(now, quat_exp(turn)));
-        } else {
-            state[q + at] += by;
+        let mut state: Vec<Dual> = self.state.iter().copied().map(Dual::constant).collect();
+        for (direction, &dof) in dofs.iter().enumerate() {
+            let joint = &tree.joints[tree.dofs[dof].joint as usize];
+            let (q, at) = (joint.q_begin as usize, dof - joint.dof_begin as usize);
+            // Where the quaternion of a joint begins, and its first dof.
+            let turns = match joint.kind {
+                joint::FREE if at >= 3 => Some((q + 3, 3)),
+                joint::BALL => Some((q, 0)),
+                _ => None,
+            };
+            if let Some((q, first)) = turns {
+                let mut turn = [0.0; 4];
+                turn[1 + at - first] = 0.5;
+                let now = std::array::from_fn(|k| state[q + k].value);
+                let change = quat_mul(now, turn);
+                (0..4).for_each(|k| state[q + k].slopes[direction] = change[k]);
+            } else {
+                state[q + at].slopes[direction] = 1.0;
+            }
         }
-        let (mut pose, mut motion) = (Pooled::zeros(self.pose.len()), Pooled::zeros(self.motion.len()));
-        kinematics(tree, Params::<f64>::Shared(self.params), &state, &mut pose, &mut motion);
-        pull(tree, self.params, &state, [&pose, &motion])
-    }
-
-    /// Calls `f` with the dofs that move a body.
-    pub(crate) fn for_dofs(&self, body: usize, mut f: impl FnMut(usize)) {
-        let mut i = self.tree.bodies[body].chain_dof;
-        while i != NONE {
-            f(i as usize);
-            i = self.tree.dofs[i as usize].parent;
-        }
+        let mut frames = [POSE * tree.bodies.len(), SPATIAL * tree.dofs.len()].map(|n| vec![Dual::ZERO; n]);
+        let [pose, motion] = &mut frames;
+        kinematics(tree, Params::Shared(self.params), &state, pose, motion);
+        (state, frames)
     }
 }
 
-/// Lengths and moment arms of paths; none where no row depends on any.
+/// Lengths and moment arms of paths.
 pub(crate) fn pull(tree: &Tree, params: &[f64], state: &[f64], [pose, motion]: [&[f64]; 2]) -> Pooled {
-    let mut pull = Pooled::zeros(if tree.dims.n_path_row > 0 { tree.dims.n_pull as usize } else { 0 });
-    if !pull.is_empty() {
-        path::path(tree, Params::Shared(params), state, pose, motion, &mut pull);
-    }
+    let mut pull = Pooled::zeros(tree.dims.n_pull as usize);
+    path::path(tree, Params::Shared(params), state, pose, motion, &mut pull);
     pull
 }

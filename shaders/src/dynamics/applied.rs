@@ -21,11 +21,16 @@ use crate::real::Real;
 const LEAST: f64 = 1e-15;
 
 /// A force along a path: how much, how it falls with length and rate, and that rate.
-struct Law<R> {
-    force: R,
-    stiffness: R,
-    damping: R,
-    speed: R,
+#[derive(Debug, Clone, Copy)]
+pub struct Law<R> {
+    /// Before the gear.
+    pub force: R,
+    /// By length.
+    pub stiffness: R,
+    /// By rate.
+    pub damping: R,
+    /// The rate, times the gear.
+    pub speed: R,
 }
 
 /// A fluid's force on a body at a point of it, in a frame of it: moment and force, and the drag in them per velocity.
@@ -51,25 +56,41 @@ pub fn applied<R: Real>(
     momentum: &mut [R],
     b: &mut [R],
 ) {
-    let h = params.at(param::TIMESTEP);
     for record in tree.forces {
-        match record.kind {
-            force::WEIGHT => weight(tree, params, record, pose, motion, h, b),
-            force::SPRING | force::ACTUATOR => {
-                let path = &tree.paths[record.on as usize];
-                let gear = gear(tree, params, record);
-                let law = law(tree, params, record, path, gear, state, pull);
-                let impulse = h * law.damping.mul_add(law.speed, law.force);
-                add_along(tree, path, gear * impulse, pull, b);
-                if record.implicit == 1 {
-                    let implicit = h * h.mul_add(law.stiffness, law.damping);
-                    add_implicit(tree, path, gear * gear * implicit, pull, momentum);
-                }
+        add_force(tree, params, record, state, pose, motion, pull, momentum, b);
+    }
+}
+
+/// What one force of the tree adds.
+#[inline(always)]
+pub fn add_force<R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    record: &ForceRecord,
+    state: &[R],
+    pose: &[R],
+    motion: &[R],
+    pull: &[R],
+    momentum: &mut [R],
+    b: &mut [R],
+) {
+    let h = params.at(param::TIMESTEP);
+    match record.kind {
+        force::WEIGHT => weight(tree, params, record, pose, motion, h, b),
+        force::SPRING | force::ACTUATOR => {
+            let path = &tree.paths[record.on as usize];
+            let gear = gear(tree, params, record);
+            let law = law(tree, params, record, path, gear, state, pull);
+            let impulse = h * law.damping.mul_add(law.speed, law.force);
+            add_along(tree, path, gear * impulse, pull, b);
+            if record.implicit == 1 {
+                let implicit = h * h.mul_add(law.stiffness, law.damping);
+                add_implicit(tree, path, gear * gear * implicit, pull, momentum);
             }
-            _ => {
-                let drag = drag(tree, params, record, state, pose, motion);
-                add_drag(tree, record, &drag, motion, h, momentum, b);
-            }
+        }
+        _ => {
+            let drag = drag(tree, params, record, state, pose, motion);
+            add_drag(tree, record, &drag, motion, h, momentum, b);
         }
     }
 }
@@ -116,7 +137,7 @@ pub fn actuators_at<R: Real>(tree: &Tree, params: Params<R>, state: &[R], pull: 
 
 /// What scales a path's length and force.
 #[inline(always)]
-fn gear<R: Real>(tree: &Tree, params: Params<R>, record: &ForceRecord) -> R {
+pub fn gear<R: Real>(tree: &Tree, params: Params<R>, record: &ForceRecord) -> R {
     if record.geared == 0 {
         return R::lit(1.0);
     }
@@ -196,7 +217,19 @@ fn law<R: Real>(
     for (k, &i) in tree.path_dofs(path).iter().enumerate() {
         speed = pull[path.pull as usize + 1 + k].mul_add(state[tree.dims.v_at() + i as usize], speed);
     }
-    speed = gear * speed;
+    law_at(tree, params, record, length, gear * speed, state)
+}
+
+/// The force along a path of this length that grows at this speed, both times the gear.
+#[inline(always)]
+pub fn law_at<R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    record: &ForceRecord,
+    length: R,
+    speed: R,
+    state: &[R],
+) -> Law<R> {
     if record.kind == force::SPRING {
         return spring(params, record, length, speed);
     }

@@ -9,6 +9,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::buffer::Lanes;
+use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::names::{
     NONE, block, drive, force, integrator, joint, muscle, param, path, point, rate, row, status, work,
 };
@@ -397,6 +398,28 @@ impl<'a> Tree<'a> {
             forces: records(topology, dims.path_at + dims.n_path * words::<PathRecord>() as u32, dims.n_force),
             words: topology,
         }
+    }
+
+    /// The last dof before one that moves its body as well: its parent, but where forces bind branches
+    /// ([`TreeDims::bound`]). For hosts.
+    #[must_use]
+    pub fn mover_before(&self, dof: usize) -> Option<usize> {
+        let own = &self.dofs[dof];
+        self.mover_from(own.parent, own.body)
+    }
+
+    /// The dofs that move a body, the last first. For hosts.
+    pub fn movers(&self, body: usize) -> impl Iterator<Item = usize> {
+        let last = self.mover_from(self.bodies[body].chain_dof, body as u32);
+        std::iter::successors(last, move |&dof| self.mover_from(self.dofs[dof].parent, body as u32))
+    }
+
+    /// The first of a dof and its parents that moves a body.
+    fn mover_from(&self, mut dof: u32, body: u32) -> Option<usize> {
+        while dof != NONE && !moves_body(&self.dofs[dof as usize], body) {
+            dof = self.dofs[dof as usize].parent;
+        }
+        (dof != NONE).then_some(dof as usize)
     }
 
     /// The dofs of a row.

@@ -13,6 +13,7 @@ use super::layout::{Act, DERIVATIVE_BODY, DERIVATIVE_DOF, slope_reals, width, wo
 use super::transport::{cross_force, cross_motion, relative, runs};
 use crate::args::Args;
 use crate::dynamics::bias::{Spatial, apply, inertia_at, load_spatial, store_spatial};
+use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{DofRecord, NONE, POSE, Params, SPATIAL, Tree, nth, nth_mut, param, tile_params};
 use crate::math::{add, cross, dot, load3, scale, scale_add, sym_vec, zero};
@@ -70,9 +71,11 @@ pub fn force<R: Real>(
         let mut j = tree.dofs[first].parent;
         while j != NONE {
             let above = j as usize;
-            add(i, above, row.entry(motion, dofs, above));
-            let s = load_spatial(motion, above * SPATIAL);
-            add(above, i, [inner(s, row.turned), inner(s, row.sped)]);
+            if tree.dims.bound == 0 || moves_body(&tree.dofs[above], record.body) {
+                add(i, above, row.entry(motion, dofs, above));
+                let s = load_spatial(motion, above * SPATIAL);
+                add(above, i, [inner(s, row.turned), inner(s, row.sped)]);
+            }
             j = tree.dofs[above].parent;
         }
     }
@@ -133,8 +136,9 @@ pub fn product<R: Real>(
     // What moves before a run, times the weights.
     for i in 0..n {
         let first = first_of(i);
-        if first == i && tree.dofs[i].parent != NONE {
-            let last = tree.dofs[i].parent as usize;
+        if first == i
+            && let Some(last) = tree.mover_before(i)
+        {
             let above = first_of(last);
             let mut moved = load_spatial(sums, above * SUMS + 3 * SPATIAL);
             for k in above..=last {
@@ -169,8 +173,8 @@ pub fn product<R: Real>(
             by_q[j] = scale.mul_add(q, by_q[j]);
             by_v[j] = scale.mul_add(v, by_v[j]);
         }
-        if record.parent != NONE {
-            let above = first_of(record.parent as usize);
+        if let Some(last) = tree.mover_before(first) {
+            let above = first_of(last);
             for (k, x) in [behind.momentum, behind.transposed, behind.swept].into_iter().enumerate() {
                 accumulate(sums, above * SUMS + k * SPATIAL, R::lit(1.0), x);
             }

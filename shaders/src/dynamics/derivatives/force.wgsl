@@ -260,9 +260,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         var above = dof_parent(run.x);
         // No more dofs than there are: bounded, for the compilers' sake.
         for (var k = 0u; k < n && above != NONE; k++) {
-            add_entry(base, i, above, scale, entry(base, row, above));
-            let s = load_motion(base.motion, above);
-            add_entry(base, above, i, scale, vec2<real>(spatial_dot(s, row.turned), spatial_dot(s, row.sped)));
+            if dims.tree.bound == 0u || moves(dof_record(above), record.body) != real(0.0) {
+                add_entry(base, i, above, scale, entry(base, row, above));
+                let s = load_motion(base.motion, above);
+                add_entry(base, above, i, scale, vec2<real>(spatial_dot(s, row.turned), spatial_dot(s, row.sped)));
+            }
             above = dof_parent(above);
         }
     }

@@ -9,7 +9,7 @@ use manyworlds_contact::solve::ContactModel as Model;
 use manyworlds_gradients::{BlockInput, ContactInput, ContactSettings, Give, closed_below};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_head, row_stride};
-use manyworlds_shaders::dynamics::tree::{NONE, POSE, SPATIAL, param};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, param};
 use manyworlds_shaders::index::{gather, slot_at};
 use manyworlds_shaders::math::{cross, dot};
 
@@ -420,12 +420,9 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             let (pose, motion) = own.frames.split_at(POSE * dims.n_body as usize);
             let (normal, arm) = (contact.normal, std::array::from_fn(|k| contact.point[k] - pose[k]));
             let turning = cross(arm, normal);
-            let mut dof = tree.bodies[place.local].chain_dof;
-            while dof != NONE {
-                let at = dof as usize;
+            for at in tree.movers(place.local) {
                 let [angular, linear] = [0, 3].map(|part| load3(motion, SPATIAL * at + part));
                 speed += sign * after.at(dims.v_at() + at) * (dot(normal, linear) + dot(turning, angular));
-                dof = tree.dofs[at].parent;
             }
         }
         let [per_step, fraction, largest] = settings;

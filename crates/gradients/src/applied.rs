@@ -1,0 +1,122 @@
+//! Derivatives of applied forces, those of [`manyworlds_shaders::dynamics::applied`]: along tendons and other paths, carried weight,
+//! the drag of a fluid.
+//!
+//! What one adds to the balance of momentum is `F = A v+ - b` with its own parts of A and b, and v+ held. A force along a path with
+//! the moment arms g has `F = c g` with `c = a^2 (h d + h^2 k) g.v+ - a h (f + d s)`, a the gear: the law's slopes by length, rate and
+//! input are those of its mirror in dual numbers, and so are those of the moment arms. Of what acts on bodies the whole is.
+
+use manyworlds_shaders::Real;
+use manyworlds_shaders::dynamics::applied;
+use manyworlds_shaders::dynamics::tree::{ForceRecord, Params, force, multiply};
+
+use crate::dual::{DIRECTIONS, Dual};
+use crate::rows::Entry;
+use crate::tree::Forward;
+
+/// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]` one
+/// behind the other. `after`: v+.
+pub(crate) fn applied_slopes(forward: &Forward, after: &[f64]) -> Vec<Entry> {
+    let mut out = Vec::new();
+    let tree = &forward.tree;
+    let mut state: Vec<Dual> = forward.state.iter().copied().map(Dual::constant).collect();
+    for record in tree.forces.iter().filter(|record| is_along(record)) {
+        along_path(forward, record, after, &mut state, &mut out);
+    }
+    if tree.forces.iter().any(|record| !is_along(record)) {
+        on_bodies(forward, after, &mut out);
+    }
+    out
+}
+
+/// Whether it acts along a path, or on a body.
+fn is_along(record: &ForceRecord) -> bool {
+    matches!(record.kind, force::SPRING | force::ACTUATOR)
+}
+
+/// What a law depends on, as directions of dual numbers.
+const LENGTH: usize = 0;
+const SPEED: usize = 1;
+const CONTROL: usize = 2;
+
+fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mut [Dual], out: &mut Vec<Entry>) {
+    let (tree, n, h) = (&forward.tree, forward.n_v(), forward.h());
+    let params = Params::<Dual>::Shared(forward.params);
+    let gear = applied::gear(tree, Params::<f64>::Shared(forward.params), record);
+    let arms: Vec<(usize, f64)> = forward.arms(record.on).collect();
+    let rate = |v: &[f64]| arms.iter().map(|&(dof, arm)| arm * v[dof]).sum::<f64>();
+    let (speed, speed_after) = (gear * rate(forward.v()), rate(after));
+    let control = (record.kind == force::ACTUATOR).then_some(record.actuator as usize);
+    let vary = |state: &mut [Dual], by: f64| {
+        control.iter().for_each(|control| state[tree.dims.ctrl_at() + control].slopes[CONTROL] = by);
+    };
+    vary(state, 1.0);
+    let length = Dual::variable(gear * forward.length(record.on), LENGTH);
+    let speed = Dual::variable(speed, SPEED);
+    let law = applied::law_at(tree, params, record, length, speed, state);
+    vary(state, 0.0);
+    let implicit = Dual::constant(h * gear * gear) * law.stiffness.mul_add(Dual::constant(h), law.damping);
+    let pull = Dual::constant(h * gear) * law.damping.mul_add(law.speed, law.force);
+    // c, with g.v+ held.
+    let force = implicit * Dual::constant(speed_after) - pull;
+    let (slopes, lengths) = (forward.arm_slopes(record.on), forward.length_slopes(record.on));
+    // How g.v+ and the rate change with q.
+    let [turned, turned_after] = [forward.v(), after].map(|v| {
+        let by = |i: usize| arms.iter().enumerate().map(|(k, &(dof, _))| slopes[(k, i)] * v[dof]).sum::<f64>();
+        (0..arms.len()).map(by).collect::<Vec<f64>>()
+    });
+    for (i, &(moved, arm)) in arms.iter().enumerate() {
+        let by_q = gear * (force.slopes[LENGTH] * lengths[i] + force.slopes[SPEED] * turned[i])
+            + implicit.value * turned_after[i];
+        let by_v = gear * force.slopes[SPEED] * arm;
+        for (k, &(dof, arm)) in arms.iter().enumerate() {
+            out.push((dof, moved, -(by_q * arm + force.value * slopes[(k, i)])));
+            out.push((dof, n + moved, -by_v * arm));
+        }
+    }
+    if let Some(control) = control {
+        out.extend(arms.iter().map(|&(dof, arm)| (dof, 2 * n + control, -force.slopes[CONTROL] * arm)));
+    }
+}
+
+/// Those of forces on bodies, by q and v of what moves any of these.
+fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
+    let (tree, n) = (&forward.tree, forward.n_v());
+    let records = || tree.forces.iter().filter(|record| !is_along(record));
+    let mut moves = vec![false; n];
+    records().flat_map(|record| tree.movers(record.on as usize)).for_each(|dof| moves[dof] = true);
+    let dofs: Vec<usize> = (0..n).filter(|&dof| moves[dof]).collect();
+    let after: Vec<Dual> = after.iter().copied().map(Dual::constant).collect();
+    let params = Params::<Dual>::Shared(forward.params);
+    let (mut momentum, mut b, mut left) =
+        (vec![Dual::ZERO; tree.dims.n_m as usize], vec![Dual::ZERO; n], vec![Dual::ZERO; n]);
+    let mut add = |moved: &[usize], first: usize, [state, pose, motion]: [&[Dual]; 3], drags_only: bool| {
+        momentum.fill(Dual::ZERO);
+        b.fill(Dual::ZERO);
+        left.fill(Dual::ZERO);
+        for record in records().filter(|record| !drags_only || record.kind != force::WEIGHT) {
+            applied::add_force(tree, params, record, state, pose, motion, &[], &mut momentum, &mut b);
+        }
+        multiply(tree, &momentum, &after, &mut left);
+        for row in 0..n {
+            let change = left[row] - b[row];
+            let entries = moved.iter().zip(change.slopes).filter(|&(_, x)| x != 0.0);
+            out.extend(entries.map(|(&dof, x)| (row, first + dof, -x)));
+        }
+    };
+    for moved in dofs.chunks(DIRECTIONS) {
+        let (state, [pose, motion]) = forward.along_positions(moved);
+        add(moved, 0, [&state, &pose, &motion], false);
+    }
+    if records().all(|record| record.kind == force::WEIGHT) {
+        return;
+    }
+    let [pose, motion] =
+        [&forward.pose, &forward.motion].map(|x| x.iter().copied().map(Dual::constant).collect::<Vec<Dual>>());
+    for moved in dofs.chunks(DIRECTIONS) {
+        let mut state: Vec<Dual> = forward.state.iter().copied().map(Dual::constant).collect();
+        for (direction, &dof) in moved.iter().enumerate() {
+            state[tree.dims.v_at() + dof].slopes[direction] = 1.0;
+        }
+        add(moved, n, [&state, &pose, &motion], true);
+    }
+}
