@@ -62,7 +62,10 @@ impl Press {
             // What has changed before the step goes through it, and the step itself changes.
             let [mut q_next, mut v_next] = [vec![0.0; n], vec![0.0; n]];
             let from = InputSlices { q: &q, v: &v, ..InputSlices::default() };
-            batch.differentiate(&[0], Product::Along { from, to: OutputsMut { q: &mut q_next, v: &mut v_next } })?;
+            batch.differentiate(
+                &[0],
+                Product::Along { from, to: OutputsMut { q: &mut q_next, v: &mut v_next, ..OutputsMut::default() } },
+            )?;
             let own = batch.parameter_derivatives(0, &by)?.columns.remove(0);
             q_next.iter_mut().zip(own.q).for_each(|(sum, x)| *sum += x);
             v_next.iter_mut().zip(own.v).for_each(|(sum, x)| *sum += x);

@@ -55,7 +55,7 @@ fn gradients(c: &mut Criterion) {
         batch.restore(&here).unwrap();
         batch.keep_steps(true).unwrap();
         batch.step::<f64>(&[]).unwrap();
-        let ones = Outputs { q: vec![1.0; model.n_v], v: vec![1.0; model.n_v] };
+        let ones = Outputs { q: vec![1.0; model.n_v], v: vec![1.0; model.n_v], ..Outputs::default() };
         group.bench_function(BenchmarkId::new("jacobian", scene), |b| b.iter(|| batch.jacobian(0).unwrap()));
         group.bench_function(BenchmarkId::new("back", scene), |b| b.iter(|| batch.back(0, &ones).unwrap()));
     }
@@ -103,12 +103,22 @@ fn batches(c: &mut Criterion) {
             batch.set_derivatives_by(by);
             run(names[0], &mut batch, &mut |batch| {
                 let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut blocks;
-                let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
+                let to = JacobiansMut {
+                    dq_dq,
+                    dq_dv,
+                    dq_dtau,
+                    dq_dctrl,
+                    dv_dq,
+                    dv_dv,
+                    dv_dtau,
+                    dv_dctrl,
+                    ..JacobiansMut::default()
+                };
                 batch.differentiate(&worlds, Product::Jacobian(to)).unwrap();
             });
             run(names[1], &mut batch, &mut |batch| {
-                let from = OutputSlices { q: &ones, v: &ones };
-                let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
+                let from = OutputSlices { q: &ones, v: &ones, ..OutputSlices::default() };
+                let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl, ..InputsMut::default() };
                 batch.differentiate(&worlds, Product::Back { from, to }).unwrap();
             });
         }

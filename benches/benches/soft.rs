@@ -59,7 +59,7 @@ fn derivative(c: &mut Criterion, name: &str, batch: &mut Batch, controls: &[f64]
         |what: &str| BenchmarkId::new(format!("{name}, {what}"), format!("{} dofs, {contacts} contacts", model.n_v));
     group.bench_function(id("step"), |b| b.iter(|| batch.step(controls).expect("a step")));
     let weights: Vec<f64> = (0..model.n_v).map(|i| (1.7 * i as f64).sin()).collect();
-    let outputs = Outputs { q: vec![0.0; model.n_v], v: weights };
+    let outputs = Outputs { q: vec![0.0; model.n_v], v: weights, ..Outputs::default() };
     group.bench_function(id("product"), |b| b.iter(|| batch.back(0, &outputs).expect("a gradient")));
     let n_u = model.actuators.len();
     if n_u > 0 {

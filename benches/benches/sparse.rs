@@ -29,7 +29,7 @@ fn sparse(c: &mut Criterion) {
         let s =
             solve(&problem, "auto", &SolveSettings { tolerance: 1e-13, ..Default::default() }).expect("a known solver");
         group.bench_function("certificate", |b| b.iter(|| quality(&problem, &s.lambda, &s.v)));
-        let ones = Outputs { q: vec![1.0; n], v: vec![1.0; n] };
+        let ones = Outputs { q: vec![1.0; n], v: vec![1.0; n], ..Outputs::default() };
         scene.with_step(&problem, &s.lambda, |input| {
             group.bench_function("back", |b| {
                 b.iter(|| Linearised::for_products(input, GradientRules::default()).back(&ones));

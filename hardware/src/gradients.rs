@@ -50,8 +50,9 @@ pub(crate) fn part(scene: &str, count: usize) -> Result<()> {
         batch.wait()?;
         steps.push(clock.elapsed());
         let clock = Instant::now();
-        let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
-        let certificates = batch.back_all(&worlds, &OutputSlices { q: &ones, v: &ones }, to)?;
+        let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl, ..InputsMut::default() };
+        let certificates =
+            batch.back_all(&worlds, &OutputSlices { q: &ones, v: &ones, ..OutputSlices::default() }, to)?;
         backs.push(clock.elapsed());
         valid = certificates.iter().filter(|certificate| certificate.valid()).count();
     }

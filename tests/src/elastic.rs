@@ -404,6 +404,7 @@ impl Elastic {
             single: false,
             residual: 0.0,
             controls: vec![&[]; self.trees.len()],
+            activations: vec![&[]; self.trees.len()],
         })
     }
 

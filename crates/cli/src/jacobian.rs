@@ -44,6 +44,10 @@ struct Report {
     dv_dv: Vec<Vec<f64>>,
     dv_dtau: Vec<Vec<f64>>,
     dv_dctrl: Vec<Vec<f64>>,
+    dq_dact: Vec<Vec<f64>>,
+    dv_dact: Vec<Vec<f64>>,
+    dact_dctrl: Vec<Vec<f64>>,
+    dact_dact: Vec<Vec<f64>>,
     mode: Vec<&'static str>,
     valid: bool,
     /// Whether all but the derivatives by q are.
@@ -74,7 +78,7 @@ pub(crate) fn jacobian(args: &JacobianArgs) -> Result<(), Failure> {
     let mut summaries = Vec::new();
     batch.summaries(&mut summaries)?;
     let table = |m: &[f64], width: usize| m.chunks(width.max(1)).map(<[f64]>::to_vec).collect::<Vec<_>>();
-    let (n_v, n_u) = (found.n_v, found.n_u);
+    let (n_v, n_u, n_act) = (found.n_v, found.n_u, found.n_act);
     let certificate = &found.certificate;
     let report = Report {
         model: model.name.clone(),
@@ -87,6 +91,10 @@ pub(crate) fn jacobian(args: &JacobianArgs) -> Result<(), Failure> {
         dv_dv: table(&found.dv_dv, n_v),
         dv_dtau: table(&found.dv_dtau, n_v),
         dv_dctrl: table(&found.dv_dctrl, n_u),
+        dq_dact: table(&found.dq_dact, n_act),
+        dv_dact: table(&found.dv_dact, n_act),
+        dact_dctrl: table(&found.dact_dctrl, n_u),
+        dact_dact: table(&found.dact_dact, n_act),
         mode: found.modes.iter().map(|mode: &Mode| mode.name()).collect(),
         valid: certificate.valid(),
         valid_but_by_q: certificate.valid_but_by_q(),

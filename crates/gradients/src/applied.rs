@@ -7,14 +7,14 @@
 
 use manyworlds_shaders::Real;
 use manyworlds_shaders::dynamics::applied;
-use manyworlds_shaders::dynamics::tree::{ForceRecord, Params, force, multiply};
+use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, force, multiply};
 
 use crate::dual::{DIRECTIONS, Dual};
 use crate::rows::Entry;
 use crate::tree::Forward;
 
-/// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]` one
-/// behind the other. `after`: v+.
+/// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act
+/// `[n_act]` one behind the other. `after`: v+.
 pub(crate) fn applied_slopes(forward: &Forward, after: &[f64]) -> Vec<Entry> {
     let mut out = Vec::new();
     let tree = &forward.tree;
@@ -37,6 +37,7 @@ fn is_along(record: &ForceRecord) -> bool {
 const LENGTH: usize = 0;
 const SPEED: usize = 1;
 const CONTROL: usize = 2;
+const ACTIVATION: usize = 3;
 
 fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mut [Dual], out: &mut Vec<Entry>) {
     let (tree, n, h) = (&forward.tree, forward.n_v(), forward.h());
@@ -45,15 +46,21 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
     let arms: Vec<(usize, f64)> = forward.arms(record.on).collect();
     let rate = |v: &[f64]| arms.iter().map(|&(dof, arm)| arm * v[dof]).sum::<f64>();
     let (speed, speed_after) = (gear * rate(forward.v()), rate(after));
-    let control = (record.kind == force::ACTUATOR).then_some(record.actuator as usize);
-    let vary = |state: &mut [Dual], by: f64| {
-        control.iter().for_each(|control| state[tree.dims.ctrl_at() + control].slopes[CONTROL] = by);
-    };
-    vary(state, 1.0);
+    // Its control and activation: direction, place in the state, column.
+    let mut inputs = Vec::new();
+    if record.kind == force::ACTUATOR {
+        let control = record.actuator as usize;
+        inputs.push((CONTROL, tree.dims.ctrl_at() + control, 2 * n + control));
+        if record.act != NONE {
+            let act = record.act as usize;
+            inputs.push((ACTIVATION, tree.dims.act_at() + act, 2 * n + tree.dims.n_u as usize + act));
+        }
+    }
+    inputs.iter().for_each(|&(direction, at, _)| state[at].slopes[direction] = 1.0);
     let length = Dual::variable(gear * forward.length(record.on), LENGTH);
     let speed = Dual::variable(speed, SPEED);
     let law = applied::law_at(tree, params, record, length, speed, state);
-    vary(state, 0.0);
+    inputs.iter().for_each(|&(direction, at, _)| state[at].slopes[direction] = 0.0);
     let implicit = Dual::constant(h * gear * gear) * law.stiffness.mul_add(Dual::constant(h), law.damping);
     let pull = Dual::constant(h * gear) * law.damping.mul_add(law.speed, law.force);
     // c, with g.v+ held.
@@ -73,8 +80,8 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
             out.push((dof, n + moved, -by_v * arm));
         }
     }
-    if let Some(control) = control {
-        out.extend(arms.iter().map(|&(dof, arm)| (dof, 2 * n + control, -force.slopes[CONTROL] * arm)));
+    for (direction, _, column) in inputs {
+        out.extend(arms.iter().map(|&(dof, arm)| (dof, column, -force.slopes[direction] * arm)));
     }
 }
 

@@ -61,4 +61,6 @@ pub struct StepInput<'a> {
     pub residual: f64,
     /// Controls of each tree, by their numbers in the world, `[trees][n_u]`.
     pub controls: Vec<&'a [usize]>,
+    /// Activations of each tree, by their numbers in the world, `[trees][n_act]`.
+    pub activations: Vec<&'a [usize]>,
 }

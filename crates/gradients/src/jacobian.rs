@@ -1,5 +1,6 @@
 //! The dense Jacobian of a step, and its products with vectors.
 
+use crate::activation::ActivationSlopes;
 use crate::certificate::Certificate;
 use crate::mode::Mode;
 use crate::product::{Inputs, Outputs};
@@ -12,6 +13,8 @@ pub struct Jacobian {
     pub n_v: usize,
     /// Controls.
     pub n_u: usize,
+    /// Activations.
+    pub n_act: usize,
     /// `[n_v, n_v]`
     pub dq_dq: Vec<f64>,
     /// `[n_v, n_v]`, s.
@@ -28,6 +31,14 @@ pub struct Jacobian {
     pub dv_dtau: Vec<f64>,
     /// `[n_v, n_u]`
     pub dv_dctrl: Vec<f64>,
+    /// `[n_v, n_act]`
+    pub dq_dact: Vec<f64>,
+    /// `[n_v, n_act]`
+    pub dv_dact: Vec<f64>,
+    /// `[n_act, n_u]`
+    pub dact_dctrl: Vec<f64>,
+    /// `[n_act, n_act]`
+    pub dact_dact: Vec<f64>,
     /// Most that a unit of force, and of control, would change a velocity without constraints: the scale of blocks that
     /// constraints hold at zero.
     pub free: [f64; 2],
@@ -73,6 +84,7 @@ impl Jacobian {
         Self {
             n_v,
             n_u,
+            n_act: 0,
             dq_dq: Vec::new(),
             dq_dv: Vec::new(),
             dq_dtau: Vec::new(),
@@ -81,16 +93,47 @@ impl Jacobian {
             dv_dv: Vec::new(),
             dv_dtau: Vec::new(),
             dv_dctrl: Vec::new(),
+            dq_dact: Vec::new(),
+            dv_dact: Vec::new(),
+            dact_dctrl: Vec::new(),
+            dact_dact: Vec::new(),
             free: [0.0; 2],
             modes: Vec::new(),
             certificate: Certificate::default(),
         }
     }
 
+    /// Tells activations from the controls behind which they stand, and adds how they change themselves.
+    pub(crate) fn split_activations(&mut self, n_act: usize, slopes: &[ActivationSlopes]) {
+        self.n_act = n_act;
+        if n_act == 0 {
+            return;
+        }
+        let width = self.n_u;
+        self.n_u -= n_act;
+        let pairs = [(&mut self.dq_dctrl, &mut self.dq_dact), (&mut self.dv_dctrl, &mut self.dv_dact)];
+        for (by_control, by_activation) in pairs {
+            let both = std::mem::take(by_control);
+            for row in both.chunks_exact(width) {
+                let (controls, activations) = row.split_at(self.n_u);
+                by_control.extend(controls);
+                by_activation.extend(activations);
+            }
+        }
+        self.dact_dctrl = vec![0.0; n_act * self.n_u];
+        self.dact_dact = vec![0.0; n_act * n_act];
+        for own in slopes {
+            self.dact_dctrl[own.activation * self.n_u + own.control] = own.by_control;
+            self.dact_dact[own.activation * (n_act + 1)] = own.by_activation;
+        }
+    }
+
     /// Makes zeros of entries that are not finite, and says so.
     pub(crate) fn make_finite(&mut self) {
-        let Self { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, certificate, .. } = self;
+        let Self { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = self;
+        let Self { dq_dact, dv_dact, dact_dctrl, dact_dact, certificate, .. } = self;
         certificate.make_finite([dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl]);
+        certificate.make_finite([dq_dact, dv_dact, dact_dctrl, dact_dact]);
     }
 
     /// Change of the state after the step along a change of what goes in (JVP). An empty part stands for zeros.
@@ -99,18 +142,22 @@ impl Jacobian {
     /// When a part has neither the length that [`Inputs`] says nor none.
     #[must_use]
     pub fn along(&self, inputs: &Inputs) -> Outputs {
-        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        let zeros = |n| vec![0.0; n];
+        let mut out = Outputs { q: zeros(self.n_v), v: zeros(self.n_v), act: zeros(self.n_act) };
         let parts = [
             (&inputs.q, self.n_v, &self.dq_dq, &self.dv_dq),
             (&inputs.v, self.n_v, &self.dq_dv, &self.dv_dv),
             (&inputs.tau, self.n_v, &self.dq_dtau, &self.dv_dtau),
             (&inputs.ctrl, self.n_u, &self.dq_dctrl, &self.dv_dctrl),
+            (&inputs.act, self.n_act, &self.dq_dact, &self.dv_dact),
         ];
         for (x, n, by_q, by_v) in parts {
             assert!(x.is_empty() || x.len() == n, "expected {n} numbers, found {}", x.len());
             times(by_q, x, &mut out.q);
             times(by_v, x, &mut out.v);
         }
+        times(&self.dact_dctrl, &inputs.ctrl, &mut out.act);
+        times(&self.dact_dact, &inputs.act, &mut out.act);
         out
     }
 
@@ -121,20 +168,24 @@ impl Jacobian {
     #[must_use]
     pub fn back(&self, outputs: &Outputs) -> Inputs {
         let zeros = |n| vec![0.0; n];
-        let mut out = Inputs { q: zeros(self.n_v), v: zeros(self.n_v), tau: zeros(self.n_v), ctrl: zeros(self.n_u) };
+        let [q, v, tau] = [(); 3].map(|()| zeros(self.n_v));
+        let mut out = Inputs { q, v, tau, ctrl: zeros(self.n_u), act: zeros(self.n_act) };
         let parts = [
             (&mut out.q, &self.dq_dq, &self.dv_dq),
             (&mut out.v, &self.dq_dv, &self.dv_dv),
             (&mut out.tau, &self.dq_dtau, &self.dv_dtau),
             (&mut out.ctrl, &self.dq_dctrl, &self.dv_dctrl),
+            (&mut out.act, &self.dq_dact, &self.dv_dact),
         ];
-        for x in [&outputs.q, &outputs.v] {
-            assert!(x.is_empty() || x.len() == self.n_v, "expected {} numbers, found {}", self.n_v, x.len());
+        for (x, n) in [(&outputs.q, self.n_v), (&outputs.v, self.n_v), (&outputs.act, self.n_act)] {
+            assert!(x.is_empty() || x.len() == n, "expected {n} numbers, found {}", x.len());
         }
         for (y, by_q, by_v) in parts {
             transposed_times(by_q, &outputs.q, y);
             transposed_times(by_v, &outputs.v, y);
         }
+        transposed_times(&self.dact_dctrl, &outputs.act, &mut out.ctrl);
+        transposed_times(&self.dact_dact, &outputs.act, &mut out.act);
         out
     }
 }

@@ -13,6 +13,7 @@
 //! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
 //!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
 
+mod activation;
 mod applied;
 mod bias;
 mod block;

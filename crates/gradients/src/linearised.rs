@@ -2,6 +2,7 @@
 
 use manyworlds_shaders::dynamics::tree::param;
 
+use crate::activation::{ActivationSlopes, activation_slopes};
 use crate::certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
 use crate::compliance::Source;
 use crate::contact::ContactInput;
@@ -27,6 +28,8 @@ pub struct Linearised<'a> {
     islands: Vec<Part<'a>>,
     n_v: usize,
     n_u: usize,
+    n_act: usize,
+    activations: Vec<ActivationSlopes>,
     modes: Vec<Mode>,
     contacts: &'a [ContactInput],
     model: ContactModel,
@@ -58,11 +61,12 @@ impl<'a> Linearised<'a> {
     /// `most`: degrees of freedom, and rows, of what is solved by elimination; `whole`: for its Jacobian.
     fn up_to(most: usize, whole: bool, input: &StepInput<'a>, rules: GradientRules) -> Self {
         let mut first = Vec::with_capacity(input.trees.len());
-        let (mut n_v, mut n_u) = (0, 0);
+        let (mut n_v, mut n_u, mut n_act) = (0, 0, 0);
         for tree in &input.trees {
             first.push(n_v);
             n_v += tree.layout.dims.n_v as usize;
             n_u += tree.layout.dims.n_u as usize;
+            n_act += tree.layout.dims.n_act as usize;
         }
         let mut first_sparse = Vec::with_capacity(input.sparse.len());
         for body in &input.sparse {
@@ -75,10 +79,13 @@ impl<'a> Linearised<'a> {
             first.copy_from_slice(trees);
             first_sparse.copy_from_slice(sparse);
         }
+        let own = input.trees.iter().zip(&input.controls).zip(&input.activations);
         let mut out = Self {
             islands: Vec::new(),
             n_v,
             n_u,
+            n_act,
+            activations: own.flat_map(|((tree, controls), own)| activation_slopes(tree, controls, own)).collect(),
             modes: vec![Mode::Breaking; input.contacts.len()],
             contacts: input.contacts,
             model: input.model,
@@ -93,11 +100,12 @@ impl<'a> Linearised<'a> {
             let place = Place {
                 dofs: island.trees.iter().flat_map(dofs).chain(island.sparse.iter().flat_map(sparse)).collect(),
                 controls: {
-                    let of_trees = island.trees.iter().flat_map(|&tree| input.controls[tree]);
-                    of_trees
-                        .chain(island.sparse.iter().flat_map(|&body| input.sparse[body].controls))
-                        .copied()
-                        .collect()
+                    let of_tree = |&tree: &usize| {
+                        let activations = input.activations[tree].iter().map(|act| n_u + act);
+                        input.controls[tree].iter().copied().chain(activations)
+                    };
+                    let of_body = |&body: &usize| input.sparse[body].controls.iter().copied();
+                    island.trees.iter().flat_map(of_tree).chain(island.sparse.iter().flat_map(of_body)).collect()
                 },
             };
             let is_large = place.dofs.len().max(rows(input, &island)) > most || !island.sparse.is_empty();
@@ -205,18 +213,24 @@ impl<'a> Linearised<'a> {
         &self.modes
     }
 
+    /// Zeros.
+    fn outputs(&self) -> Outputs {
+        let [q, v] = [(); 2].map(|()| vec![0.0; self.n_v]);
+        Outputs { q, v, act: vec![0.0; self.n_act] }
+    }
+
     /// All derivatives.
     #[must_use]
     pub fn jacobian(&self) -> Jacobian {
         self.jacobian_by([true; 4])
     }
 
-    /// Those by q, v, tau and ctrl that are wanted; blocks of others may be empty, and [`Jacobian::free`] zero.
+    /// Those by q, v, tau and ctrl (with act) that are wanted; blocks of others may be empty, and [`Jacobian::free`] zero.
     #[must_use]
     pub fn jacobian_by(&self, wanted: [bool; 4]) -> Jacobian {
         // What an island fills as a whole is not filled with zeros before.
         let empty = matches!(&self.islands[..], [part] if part.place.is_whole() && part.system.is_dense());
-        let mut out = Jacobian::empty(self.n_v, self.n_u);
+        let mut out = Jacobian::empty(self.n_v, self.n_u + self.n_act);
         if !empty {
             out.fill_with_zeros(wanted);
         }
@@ -224,6 +238,7 @@ impl<'a> Linearised<'a> {
         for Part { system, place } in &self.islands {
             system.write_jacobian(place, empty, wanted, &mut out);
         }
+        out.split_activations(self.n_act, &self.activations);
         out.make_finite();
         out
     }
@@ -235,11 +250,19 @@ impl<'a> Linearised<'a> {
     /// When a part has neither the length that [`Inputs`] says nor none.
     #[must_use]
     pub fn along(&self, inputs: &Inputs) -> (Outputs, Certificate) {
-        let parts = [&inputs.q, &inputs.v, &inputs.tau, &inputs.ctrl];
-        for (x, n) in parts.into_iter().zip([self.n_v, self.n_v, self.n_v, self.n_u]) {
+        let parts = [&inputs.q, &inputs.v, &inputs.tau, &inputs.ctrl, &inputs.act];
+        for (x, n) in parts.into_iter().zip([self.n_v, self.n_v, self.n_v, self.n_u, self.n_act]) {
             assert!(x.is_empty() || x.len() == n, "expected {n} numbers, found {}", x.len());
         }
-        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        let mut out = self.outputs();
+        let (change, act) = (|x: &[f64], at: usize| x.get(at).copied().unwrap_or(0.0), &inputs.act);
+        let controls: Vec<f64> =
+            (0..self.n_u).map(|k| change(&inputs.ctrl, k)).chain((0..self.n_act).map(|k| change(act, k))).collect();
+        let parts = [&inputs.q, &inputs.v, &inputs.tau, &controls];
+        for own in &self.activations {
+            out.act[own.activation] =
+                own.by_activation * change(act, own.activation) + own.by_control * controls[own.control];
+        }
         let mut certificate = self.certificate.clone();
         if inputs.q.is_empty() {
             certificate.problems_by_q.clear();
@@ -251,7 +274,7 @@ impl<'a> Linearised<'a> {
             put(&q, &place.dofs, &mut out.q);
             put(&v, &place.dofs, &mut out.v);
         }
-        certificate.make_finite([&mut out.q, &mut out.v]);
+        certificate.make_finite([&mut out.q, &mut out.v, &mut out.act]);
         (out, certificate)
     }
 
@@ -266,9 +289,11 @@ impl<'a> Linearised<'a> {
     #[must_use]
     pub fn back(&self, outputs: &Outputs) -> (Inputs, Certificate) {
         let zeros = |n| vec![0.0; n];
-        let mut out = Inputs { q: zeros(self.n_v), v: zeros(self.n_v), tau: zeros(self.n_v), ctrl: zeros(self.n_u) };
-        for x in [&outputs.q, &outputs.v] {
-            assert!(x.is_empty() || x.len() == self.n_v, "expected {} numbers, found {}", self.n_v, x.len());
+        let [q, v, tau] = [(); 3].map(|()| zeros(self.n_v));
+        // Activations stand behind the controls.
+        let mut out = Inputs { q, v, tau, ctrl: zeros(self.n_u + self.n_act), act: Vec::new() };
+        for (x, n) in [(&outputs.q, self.n_v), (&outputs.v, self.n_v), (&outputs.act, self.n_act)] {
+            assert!(x.is_empty() || x.len() == n, "expected {n} numbers, found {}", x.len());
         }
         let mut certificate = self.certificate.clone();
         for Part { system, place } in &self.islands {
@@ -281,18 +306,27 @@ impl<'a> Linearised<'a> {
             put(&tau, &place.dofs, &mut out.tau);
             put(&ctrl, &place.controls, &mut out.ctrl);
         }
-        let Inputs { q, v, tau, ctrl } = &mut out;
-        certificate.make_finite([q, v, tau, ctrl]);
+        out.act = out.ctrl.split_off(self.n_u);
+        for own in self.activations.iter().filter(|_| !outputs.act.is_empty()) {
+            let by = outputs.act[own.activation];
+            out.act[own.activation] += own.by_activation * by;
+            out.ctrl[own.control] += own.by_control * by;
+        }
+        let Inputs { q, v, tau, ctrl, act } = &mut out;
+        certificate.make_finite([q, v, tau, ctrl, act]);
         (out, certificate)
     }
 
-    /// Change of the state after the step by a parameter, `[n_v]` each. What iterations leave is noted in `certificate`.
+    /// Change of the state after the step by a parameter. What iterations leave is noted in `certificate`.
     ///
     /// # Panics
     /// For a tree or an entry of its parameters that is not there.
     #[must_use]
     pub fn along_parameter(&self, parameter: &StepParameter, certificate: &mut Certificate) -> Outputs {
-        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        let mut out = self.outputs();
+        if matches!(parameter, StepParameter::Every { entry: param::TIMESTEP, .. }) {
+            self.activations.iter().for_each(|own| out.act[own.activation] = own.by_time);
+        }
         for Part { system, place } in &self.islands {
             let equations = system.equations();
             let between = |[a, b]: [usize; 2]| {

@@ -65,9 +65,9 @@ impl<'a> Member<'a> {
         self.at[0]..self.at[0] + self.forward.n_v()
     }
 
-    /// Its controls in the island.
+    /// Its controls in the island, and behind them its activations.
     pub(crate) fn controls(&self) -> Range<usize> {
-        self.at[1]..self.at[1] + self.forward.tree.actuators.len()
+        self.at[1]..self.at[1] + (self.forward.tree.dims.n_u + self.forward.tree.dims.n_act) as usize
     }
 
     /// `A^-1`

@@ -20,7 +20,7 @@ pub(crate) struct Momentum {
     pub(crate) q: Grid,
     /// By v, `[n_v, n_v]`.
     pub(crate) v: Grid,
-    /// By ctrl, `[n_v, n_u]`: a control moves the dofs of one joint alone.
+    /// By ctrl, and behind it by act, `[n_v, n_u + n_act]`: each moves few dofs.
     pub(crate) ctrl: Vec<Entry>,
 }
 

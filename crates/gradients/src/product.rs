@@ -11,6 +11,8 @@ pub struct Inputs {
     pub tau: Vec<f64>,
     /// `[n_u]`
     pub ctrl: Vec<f64>,
+    /// Activations before the step, `[n_act]`.
+    pub act: Vec<f64>,
 }
 
 /// A change of what comes out of a step, or the gradient of a loss by it.
@@ -20,4 +22,6 @@ pub struct Outputs {
     pub q: Vec<f64>,
     /// `[n_v]`
     pub v: Vec<f64>,
+    /// Activations after the step, `[n_act]`.
+    pub act: Vec<f64>,
 }

@@ -4,7 +4,7 @@ use crate::equations::Equations;
 use crate::jacobian::Jacobian;
 use crate::krylov::Solved;
 
-/// Where the dofs and controls of an island stand in the world.
+/// Where the dofs and controls of an island stand in the world. Activations count as controls behind the others.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) dofs: Vec<usize>,
@@ -19,7 +19,7 @@ impl Place {
 }
 
 /// The linearised step of an island, its linear system ready to be solved. Vectors are of the island: `[n_v]`, controls
-/// `[n_u]`.
+/// and activations `[n_u + n_act]`.
 pub(crate) trait LinearSystem<'a> {
     fn equations(&self) -> &Equations<'a>;
 

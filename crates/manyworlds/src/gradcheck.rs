@@ -39,10 +39,10 @@ pub struct Comparison {
     /// Every block.
     pub blocks: Vec<Block>,
     /// Inputs at which the step has a kink within the differences' reach (the two one-sided differences disagree): not
-    /// compared. Entries of q, v, tau and ctrl.
-    pub kinks: [usize; 4],
+    /// compared. Entries of q, v, tau, ctrl and act.
+    pub kinks: [usize; 5],
     /// Inputs compared, likewise.
-    pub inputs: [usize; 4],
+    pub inputs: [usize; 5],
     /// Of each input that was compared, the error that residual and rounding of its steps could hide, relative as errors are.
     pub hidden: Vec<f64>,
     /// Gaps are just closed, and the differences are those of steps that undo violations whole, which have no kink there
@@ -141,14 +141,14 @@ impl<'m> Checker<'m> {
     /// # Errors
     /// As [`Batch::new`].
     pub fn sampled(model: &'m Model, options: &BatchOptions, step: f64, most: usize) -> Result<Self, Error> {
-        let inputs = (3 * model.n_v + model.actuators.len()).min(most);
+        let inputs = all_inputs(model).min(most);
         let worlds = Worlds::new(model, options, inputs)?;
         Ok(Self { model, options: options.clone(), worlds, whole: None, step, inputs, compared: 0 })
     }
 
     /// The inputs compared at the next state, in order.
     fn draw(&mut self) -> Vec<usize> {
-        let all = 3 * self.model.n_v + self.model.actuators.len();
+        let all = all_inputs(self.model);
         let mut drawn: Vec<usize> = (0..all).collect();
         for place in 0..self.inputs.min(all.saturating_sub(1)) {
             let x = 0.5 + 0.5 * random::symmetric(0, 1, self.compared, place as u64);
@@ -191,7 +191,7 @@ impl<'m> Checker<'m> {
         }
         let n_v = self.model.n_v;
         let draw = |which: u64| (0..n_v).map(|i| random::symmetric(which, 0, 0, i as u64)).collect();
-        Ok(single.back(0, &Outputs { q: draw(0), v: draw(1) })?.1)
+        Ok(single.back(0, &Outputs { q: draw(0), v: draw(1), act: Vec::new() })?.1)
     }
 
     /// Compares at a state.
@@ -242,7 +242,7 @@ impl<'m> Checker<'m> {
     }
 
     fn differences(&mut self, state: &State, inputs: &[usize], step: f64) -> Result<Differences, Error> {
-        let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
+        let (model, n_v, n_u, n_act) = (self.model, self.model.n_v, self.model.actuators.len(), self.model.n_act());
         let single = &mut self.worlds.single;
         single.reset(&[(0, state.clone())])?;
         // Whole: forces and controls too.
@@ -261,14 +261,16 @@ impl<'m> Checker<'m> {
             step / Some(if own > HELD * free { own } else { free }).filter(|&x| x > LEAST).unwrap_or(1.0)
         };
         let [by_force, by_control] = jacobian.free;
-        let steps =
-            [step, step, per_velocity(&jacobian.dv_dtau, by_force), per_velocity(&jacobian.dv_dctrl, by_control)];
+        let [by_tau, by_ctrl, by_act] =
+            [(&jacobian.dv_dtau, by_force), (&jacobian.dv_dctrl, by_control), (&jacobian.dv_dact, by_control)]
+                .map(|(block, free)| per_velocity(block, free));
+        let steps = [step, step, by_tau, by_ctrl, by_act];
         let mut states = Vec::with_capacity(2 * inputs.len());
         for &input in inputs {
             for sign in [1.0, -1.0] {
                 let mut changed = state.clone();
-                let part = (input / n_v.max(1)).min(3);
-                let (by, k) = (sign * steps[part], input - part * n_v);
+                let (part, k) = part_of(model, input);
+                let by = sign * steps[part];
                 match part {
                     0 => {
                         let mut d = vec![0.0; n_v];
@@ -277,7 +279,8 @@ impl<'m> Checker<'m> {
                     }
                     1 => changed.v[k] += by,
                     2 => changed.tau[k] += by,
-                    _ => changed.ctrl[k] += by,
+                    3 => changed.ctrl[k] += by,
+                    _ => changed.act[k] += by,
                 }
                 states.push(changed);
             }
@@ -289,44 +292,53 @@ impl<'m> Checker<'m> {
             jacobian = Jacobian { certificate, ..self.worlds(whole).single.jacobian(0)? };
         }
         let (after, residual) = self.steps(states, whole)?;
-        let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
-        let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];
+        let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dq_dact, dact_dctrl, dact_dact, .. } = &jacobian;
+        let Jacobian { dv_dq, dv_dv, dv_dtau, dv_dctrl, dv_dact, .. } = &jacobian;
+        // Activations follow their controls alone.
+        let nothing = &vec![0.0; n_act * n_v];
+        let blocks = [
+            [dq_dq, dq_dv, dq_dtau, dq_dctrl, dq_dact],
+            [dv_dq, dv_dv, dv_dtau, dv_dctrl, dv_dact],
+            [nothing, nothing, nothing, dact_dctrl, dact_dact],
+        ];
         // A block that is all zeros has no scale of its own, and differences round.
         let scale = |block: &[f64]| if largest(block) > LEAST { largest(block) } else { 1.0 };
         let h = self.options.dt.unwrap_or(model.options.timestep);
         // What the inputs do to what is free, where constraints may hold them.
-        let natural = [1.0, h, h * by_force, h * by_control, 1.0 / h, 1.0, by_force, by_control];
+        let natural = [
+            [1.0, h, h * by_force, h * by_control, h * by_control],
+            [1.0 / h, 1.0, by_force, by_control, by_control],
+            [0.0; 5],
+        ];
         let held = jacobian.certificate.size > 0;
-        let scales: Vec<f64> = entries
-            .iter()
-            .chain(&rates)
-            .zip(natural)
-            .map(|(block, natural)| if held { scale(block).max(natural) } else { scale(block) })
-            .collect();
+        let scale_of = |which: usize, part: usize| {
+            let own = scale(blocks[which][part]);
+            if held { own.max(natural[which][part]) } else { own }
+        };
         let noise = noise(residual, &base);
         let mut found = Vec::with_capacity(inputs.len());
         for (place, &input) in inputs.iter().enumerate() {
-            let part = (input / n_v.max(1)).min(3);
-            let column = input - part * n_v;
-            let width = if part == 3 { n_u } else { n_v };
+            let (part, column) = part_of(model, input);
+            let width = [n_v, n_v, n_v, n_u, n_act][part];
             let [up, down] = [&after[2 * place], &after[2 * place + 1]];
-            let away = |s: &State| {
-                (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
-            };
-            let (up, down) = (away(up), away(down));
-            let pairs = [(&up.0, &down.0), (&up.1, &down.1)];
+            let [up, down] = [up, down].map(|s| away(model, &base, s));
+            let pairs = up.iter().zip(&down);
             let per = 1.0 / steps[part];
-            let kinked = pairs.iter().any(|(up, down)| {
-                let largest = up.iter().chain(down.iter()).fold(step, |m: f64, x| m.max(x.abs()));
-                up.iter().zip(down.iter()).any(|(u, d)| (u + d).abs() > KINK * largest)
+            // Activations know nothing of the solver, which leaves its rounding in the others.
+            let least = [step, step, steps[part].min(step)];
+            let kinked = pairs.clone().zip(least).any(|((up, down), least)| {
+                let largest = up.iter().chain(down).fold(least, |m: f64, x| m.max(x.abs()));
+                up.iter().zip(down).any(|(u, d)| (u + d).abs() > KINK * largest)
             });
-            let second = up.1.iter().zip(&down.1).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));
-            let mut errors = [Entry::default(); 2];
+            let second = up[1].iter().zip(&down[1]).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));
+            let mut errors = [Entry::default(); 3];
             for ((which, worst), (up, down)) in errors.iter_mut().enumerate().zip(pairs) {
-                let analytic = if which == 0 { entries[part] } else { rates[part] };
-                let (floor, scale) = (per * if which == 0 { h * noise } else { noise }, scales[4 * which + part]);
+                let analytic = blocks[which][part];
+                // No solver has a part in activations.
+                let floor = per * [h * noise, noise, ROUNDING][which];
+                let scale = scale_of(which, part);
                 worst.hidden = floor / scale;
-                for row in 0..n_v {
+                for row in 0..up.len() {
                     let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
                     let beyond = (exact - difference).abs() - floor;
                     // `max` would swallow a NaN.
@@ -342,6 +354,29 @@ impl<'m> Checker<'m> {
         }
         Ok(Differences { jacobian, inputs: found, whole, residual, us: [step_us, jacobian_us] })
     }
+}
+
+/// How many inputs a step has: entries of q, v, tau, ctrl and act.
+fn all_inputs(model: &Model) -> usize {
+    3 * model.n_v + model.actuators.len() + model.n_act()
+}
+
+/// Which part an input is of, and its place there.
+fn part_of(model: &Model, input: usize) -> (usize, usize) {
+    let mut rest = input;
+    for (part, n) in [model.n_v, model.n_v, model.n_v, model.actuators.len()].into_iter().enumerate() {
+        if rest < n {
+            return (part, rest);
+        }
+        rest -= n;
+    }
+    (4, rest)
+}
+
+/// How far q (in its tangent space), v and act of a state are from another's.
+fn away(model: &Model, from: &State, to: &State) -> [Vec<f64>; 3] {
+    let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect();
+    [between(model, &from.q, &to.q), difference(&to.v, &from.v), difference(&to.act, &from.act)]
 }
 
 /// What is not the input's doing in a velocity after a step, m/s; `residual`: the worst of the steps that are compared, for a step's

@@ -351,6 +351,12 @@ impl Batch {
         self.field(py, FieldId::Velocity)
     }
 
+    /// Activations of actuators that have dynamics, `(worlds, n_act)`. A copy.
+    #[getter]
+    fn act<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.field(py, FieldId::Activation)
+    }
+
     /// Position and quaternion (w, x, y, z) of each body in the world's frame, `(worlds, bodies, 7)`. A copy.
     #[getter]
     fn poses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -1,5 +1,6 @@
 //! Derivatives of steps.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds::{Certificate, InputsMut, Mode, Model, OutputSlices, Outputs, tangent};
@@ -17,27 +18,32 @@ struct Gradients {
     v: Vec<f64>,
     tau: Vec<f64>,
     ctrl: Vec<f64>,
+    act: Vec<f64>,
     certificates: Vec<Certificate>,
 }
 
 impl Gradients {
     fn zeros(shapes: &[Shape]) -> Self {
-        let (n_v, n_u) = sizes(shapes);
-        let zeros = |n| vec![0.0; n];
-        Self { q: zeros(n_v), v: zeros(n_v), tau: zeros(n_v), ctrl: zeros(n_u), certificates: Vec::new() }
+        let zeros = |width: fn(&Shape) -> usize| vec![0.0; shapes.iter().map(|s| s.worlds * width(s)).sum()];
+        let [q, v, tau] = [(); 3].map(|()| zeros(|s| s.n_v));
+        Self { q, v, tau, ctrl: zeros(|s| s.n_u), act: zeros(|s| s.n_act), certificates: Vec::new() }
     }
 }
 
-/// Velocities and controls of all worlds.
-fn sizes(shapes: &[Shape]) -> (usize, usize) {
-    let sum = |width: fn(&Shape) -> usize| shapes.iter().map(|s| s.worlds * width(s)).sum();
-    (sum(|s| s.n_v), sum(|s| s.n_u))
-}
-
 impl Batch {
-    /// Numbers given as an array for each group, as f64; nothing given: an empty list, which stands for zeros.
-    fn tangents(&self, value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Vec<f64>> {
-        self.of_groups::<f64>(value, |s| s.n_v, name)
+    /// Gradients by what comes out of a step, given as an array for each group, as f64; nothing given: an empty list, which stands
+    /// for zeros.
+    fn outputs(
+        &self,
+        dq: Option<&Bound<'_, PyAny>>,
+        dv: Option<&Bound<'_, PyAny>>,
+        dact: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<[Vec<f64>; 3]> {
+        Ok([
+            self.of_groups::<f64>(dq, |s| s.n_v, "dq")?,
+            self.of_groups::<f64>(dv, |s| s.n_v, "dv")?,
+            self.of_groups::<f64>(dact, |s| s.n_act, "dact")?,
+        ])
     }
 
     fn gradient_record<'py>(&self, py: Python<'py>, found: &Gradients) -> PyResult<Bound<'py, PyAny>> {
@@ -56,6 +62,7 @@ impl Batch {
         parts.set_item("v", array(&found.v, |s| s.n_v)?)?;
         parts.set_item("tau", array(&found.tau, |s| s.n_v)?)?;
         parts.set_item("ctrl", array(&found.ctrl, |s| s.n_u)?)?;
+        parts.set_item("act", array(&found.act, |s| s.n_act)?)?;
         let valid = found.certificates.iter().map(Certificate::valid);
         parts.set_item("valid", numpy::PyArray1::from_iter(py, valid))?;
         let margins: Vec<f64> = found.certificates.iter().map(|c| c.margin).collect();
@@ -106,25 +113,30 @@ impl Batch {
     /// Derivatives of the last step of one world, a record of matrices: rows are what comes out (q+ in its tangent space, v+),
     /// columns what goes in.
     ///
-    /// dq_dq, dq_dv, dq_dtau, dv_dq, dv_dv, dv_dtau `(n_v, n_v)`; dq_dctrl, dv_dctrl `(n_v, n_u)`; mode: of each contact
+    /// dq_dq, dq_dv, dq_dtau, dv_dq, dv_dv, dv_dtau `(n_v, n_v)`; dq_dctrl, dv_dctrl `(n_v, n_u)`; dq_dact, dv_dact
+    /// `(n_v, n_act)`; dact_dctrl `(n_act, n_u)`, dact_dact `(n_act, n_act)` (activations follow nothing else); mode: of each contact
     /// ("sticking", "sliding", "breaking", ..); valid: whether to trust it, and `problems` why not; margin: distance to a
     /// switch of modes, m/s. `keep_steps(True)` comes before the step, else RuntimeError.
     fn jacobian<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Bound<'py, PyAny>> {
         let (world, _) = self.world(world)?;
         let found = self.with(py, |batch| batch.jacobian(world))?;
         let parts = PyDict::new(py);
-        let (n_v, n_u) = (found.n_v, found.n_u);
-        for (name, numbers, width) in [
-            ("dq_dq", &found.dq_dq, n_v),
-            ("dq_dv", &found.dq_dv, n_v),
-            ("dq_dtau", &found.dq_dtau, n_v),
-            ("dq_dctrl", &found.dq_dctrl, n_u),
-            ("dv_dq", &found.dv_dq, n_v),
-            ("dv_dv", &found.dv_dv, n_v),
-            ("dv_dtau", &found.dv_dtau, n_v),
-            ("dv_dctrl", &found.dv_dctrl, n_u),
+        let (n_v, n_u, n_act) = (found.n_v, found.n_u, found.n_act);
+        for (name, numbers, shape) in [
+            ("dq_dq", &found.dq_dq, [n_v, n_v]),
+            ("dq_dv", &found.dq_dv, [n_v, n_v]),
+            ("dq_dtau", &found.dq_dtau, [n_v, n_v]),
+            ("dq_dctrl", &found.dq_dctrl, [n_v, n_u]),
+            ("dq_dact", &found.dq_dact, [n_v, n_act]),
+            ("dv_dq", &found.dv_dq, [n_v, n_v]),
+            ("dv_dv", &found.dv_dv, [n_v, n_v]),
+            ("dv_dtau", &found.dv_dtau, [n_v, n_v]),
+            ("dv_dctrl", &found.dv_dctrl, [n_v, n_u]),
+            ("dv_dact", &found.dv_dact, [n_v, n_act]),
+            ("dact_dctrl", &found.dact_dctrl, [n_act, n_u]),
+            ("dact_dact", &found.dact_dact, [n_act, n_act]),
         ] {
-            parts.set_item(name, with_real!(self.precision(), T => reals::<T>(py, &[n_v, width], numbers))?)?;
+            parts.set_item(name, with_real!(self.precision(), T => reals::<T>(py, &shape, numbers))?)?;
         }
         let certificate = &found.certificate;
         parts.set_item("mode", found.modes.iter().map(|mode: &Mode| mode.name()).collect::<Vec<_>>())?;
@@ -142,21 +154,23 @@ impl Batch {
     /// Gradients of a loss by what went into the last step, from those by what came out: a product with the transposed
     /// Jacobian of every world.
     ///
-    /// dq, dv `(worlds, n_v)`: gradients by q+ (in its tangent space) and v+; None: zeros. Gives a record of q, v, tau
-    /// `(worlds, n_v)`, ctrl `(worlds, n_u)`, valid and margin `(worlds,)`. `keep_steps(True)` comes before the step, else
+    /// dq, dv `(worlds, n_v)`: gradients by q+ (in its tangent space) and v+; dact `(worlds, n_act)`: by the activations after
+    /// the step; None: zeros. Gives a record of q, v, tau `(worlds, n_v)`, ctrl `(worlds, n_u)`, act `(worlds, n_act)`, valid
+    /// and margin `(worlds,)`. `keep_steps(True)` comes before the step, else
     /// RuntimeError.
-    #[pyo3(signature = (dq=None, dv=None))]
+    #[pyo3(signature = (dq=None, dv=None, dact=None))]
     fn vjp<'py>(
         &self,
         py: Python<'py>,
         dq: Option<&Bound<'py, PyAny>>,
         dv: Option<&Bound<'py, PyAny>>,
+        dact: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (dq, dv) = (self.tangents(dq, "dq")?, self.tangents(dv, "dv")?);
+        let [dq, dv, dact] = self.outputs(dq, dv, dact)?;
         let mut found = Gradients::zeros(self.shapes());
-        let Gradients { q, v, tau, ctrl, .. } = &mut found;
+        let Gradients { q, v, tau, ctrl, act, .. } = &mut found;
         let all: Vec<usize> = (0..self.worlds()).collect();
-        let (from, to) = (OutputSlices { q: &dq, v: &dv }, InputsMut { q, v, tau, ctrl });
+        let (from, to) = (OutputSlices { q: &dq, v: &dv, act: &dact }, InputsMut { q, v, tau, ctrl, act });
         found.certificates = self.with(py, |batch| batch.back_all(&all, &from, to))?;
         self.gradient_record(py, &found)
     }
@@ -199,23 +213,24 @@ pub(crate) struct KeptStep {
 #[pymethods]
 impl KeptStep {
     /// As `Batch.vjp`, of this step.
-    #[pyo3(signature = (dq=None, dv=None))]
+    #[pyo3(signature = (dq=None, dv=None, dact=None))]
     fn vjp<'py>(
         &self,
         py: Python<'py>,
         dq: Option<&Bound<'py, PyAny>>,
         dv: Option<&Bound<'py, PyAny>>,
+        dact: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let batch = self.batch.get();
-        let (dq, dv) = (batch.tangents(dq, "dq")?, batch.tangents(dv, "dv")?);
-        let widths = batch.shapes().iter().flat_map(|s| (0..s.worlds).map(|_| s.n_v));
-        let mut begin = 0;
+        let [dq, dv, dact] = batch.outputs(dq, dv, dact)?;
+        let widths = batch.shapes().iter().flat_map(|s| (0..s.worlds).map(|_| [s.n_v, s.n_act]));
+        let mut begin = [0; 2];
         let outputs: Vec<Outputs> = widths
-            .map(|n| {
-                let own = begin..begin + n;
-                begin += n;
-                let part = |all: &[f64]| all.get(own.clone()).unwrap_or_default().to_vec();
-                Outputs { q: part(&dq), v: part(&dv) }
+            .map(|widths| {
+                let [dofs, activations] = [0, 1].map(|k| begin[k]..begin[k] + widths[k]);
+                begin = [dofs.end, activations.end];
+                let part = |all: &[f64], own: &Range<usize>| all.get(own.clone()).unwrap_or_default().to_vec();
+                Outputs { q: part(&dq, &dofs), v: part(&dv, &dofs), act: part(&dact, &activations) }
             })
             .collect();
         let found = py.detach(|| self.inner.back(&outputs)).map_err(raised)?;
@@ -225,6 +240,7 @@ impl KeptStep {
             all.v.extend(inputs.v);
             all.tau.extend(inputs.tau);
             all.ctrl.extend(inputs.ctrl);
+            all.act.extend(inputs.act);
             all.certificates.push(certificate);
         }
         batch.gradient_record(py, &all)

@@ -198,7 +198,7 @@ impl Shac {
             }
             for kept in turn.kept.iter().rev() {
                 for (world, (inputs, _)) in kept.back(&by_states)?.into_iter().enumerate() {
-                    by_states[world] = Outputs { q: inputs.q, v: inputs.v };
+                    by_states[world] = Outputs { q: inputs.q, v: inputs.v, act: inputs.act };
                     let own = &mut by_actions[world * wide..(world + 1) * wide];
                     own.iter_mut().zip(inputs.ctrl).for_each(|(to, g)| *to += g);
                 }
@@ -252,7 +252,7 @@ impl Shac {
 }
 
 fn zeros(n: usize) -> Outputs {
-    Outputs { q: vec![0.0; n], v: vec![0.0; n] }
+    Outputs { q: vec![0.0; n], v: vec![0.0; n], ..Outputs::default() }
 }
 
 /// Shortens gradients by states and actions, world by world, to at most `most` times the length of the median world's.
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_gradient_far_longer_than_the_others_is_shortened() {
-        let of = |q: f64| Outputs { q: vec![q], v: vec![0.0] };
+        let of = |q: f64| Outputs { q: vec![q], v: vec![0.0], ..Outputs::default() };
         let mut by_states = vec![of(1.0), of(-2.0), of(30.0)];
         let mut by_actions = vec![0.0, 0.0, 40.0];
         shorten(&mut by_states, &mut by_actions, 3.0);

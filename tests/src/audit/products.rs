@@ -25,15 +25,17 @@ impl Audit {
         let [by_force, by_control] = jacobian.free;
         let draw =
             |which: u64, n: usize| (0..n).map(|i| random::symmetric(3, which, 0, i as u64)).collect::<Vec<f64>>();
-        let (n_v, n_u) = (model.n_v, model.actuators.len());
-        let inputs = Inputs { q: draw(0, n_v), v: draw(1, n_v), tau: draw(2, n_v), ctrl: draw(3, n_u) };
+        let (n_v, n_u, n_act) = (model.n_v, model.actuators.len(), model.n_act());
+        let [q, v, tau, ctrl] = [(0, n_v), (1, n_v), (2, n_v), (3, n_u)].map(|(which, n)| draw(which, n));
+        let inputs = Inputs { q, v, tau, ctrl, act: draw(6, n_act) };
         let (along, certificate) = base.along(0, &inputs).expect("a product");
         if certificate.valid() {
             let expected = jacobian.along(&inputs);
             self.agree(name, "along, q", &along.q, &expected.q, 1.0);
             self.agree(name, "along, v", &along.v, &expected.v, 1.0);
+            self.agree(name, "along, act", &along.act, &expected.act, 1.0);
         }
-        let outputs = Outputs { q: draw(4, n_v), v: draw(5, n_v) };
+        let outputs = Outputs { q: draw(4, n_v), v: draw(5, n_v), act: draw(7, n_act) };
         let (back, certificate) = base.back(0, &outputs).expect("a product");
         if certificate.valid() {
             let expected = jacobian.back(&outputs);
@@ -41,10 +43,21 @@ impl Audit {
             self.agree(name, "back, v", &back.v, &expected.v, 1.0);
             self.agree(name, "back, tau", &back.tau, &expected.tau, by_force);
             self.agree(name, "back, ctrl", &back.ctrl, &expected.ctrl, by_control);
+            self.agree(name, "back, act", &back.act, &expected.act, by_control);
         }
         let mut kernels = jacobian.clone();
         let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = &mut kernels;
-        let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
+        let to = JacobiansMut {
+            dq_dq,
+            dq_dv,
+            dq_dtau,
+            dq_dctrl,
+            dv_dq,
+            dv_dv,
+            dv_dtau,
+            dv_dctrl,
+            ..JacobiansMut::default()
+        };
         let certificates = base.differentiate(&[0], Product::Jacobian(to)).expect("Jacobians");
         if certificates[0].valid() {
             self.agree(name, "dv_dq by kernels", &kernels.dv_dq, &jacobian.dv_dq, 1.0);

@@ -110,7 +110,7 @@ fn check_derivatives(edge: usize, seed: u64) {
     assert!(s.quality.residual < 1e-13, "{:?}", s.quality);
     let after = scene.stepped(&s.v);
     let n = scene.n_v();
-    let outputs = Outputs { q: noise(n, 11), v: noise(n, 12) };
+    let outputs = Outputs { q: noise(n, 11), v: noise(n, 12), ..Outputs::default() };
     let zeros = vec![0.0; n];
     let directions: Vec<[Vec<f64>; 3]> =
         (0..3).map(|k| std::array::from_fn(|i| if i == k { noise(n, 20 + k as u64) } else { zeros.clone() })).collect();
@@ -122,7 +122,8 @@ fn check_derivatives(edge: usize, seed: u64) {
         let along: Vec<Outputs> = directions
             .iter()
             .map(|[q, v, tau]| {
-                let inputs = Inputs { q: q.clone(), v: v.clone(), tau: tau.clone(), ctrl: Vec::new() };
+                let inputs =
+                    Inputs { q: q.clone(), v: v.clone(), tau: tau.clone(), ctrl: Vec::new(), ..Inputs::default() };
                 step.along(&inputs).0
             })
             .collect();

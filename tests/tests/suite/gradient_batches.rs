@@ -40,11 +40,17 @@ fn run(batch: &mut Batch, steps: u64) {
 /// Any change of what goes into a step.
 fn inputs(model: &Model, seed: u64) -> Inputs {
     let (n, n_u) = (model.n_v, model.actuators.len());
-    Inputs { q: noise(n, seed), v: noise(n, seed + 1), tau: noise(n, seed + 2), ctrl: noise(n_u, seed + 3) }
+    Inputs {
+        q: noise(n, seed),
+        v: noise(n, seed + 1),
+        tau: noise(n, seed + 2),
+        ctrl: noise(n_u, seed + 3),
+        ..Inputs::default()
+    }
 }
 
 fn outputs(model: &Model, seed: u64) -> Outputs {
-    Outputs { q: noise(model.n_v, seed), v: noise(model.n_v, seed + 1) }
+    Outputs { q: noise(model.n_v, seed), v: noise(model.n_v, seed + 1), ..Outputs::default() }
 }
 
 #[test]
@@ -86,12 +92,13 @@ fn worlds_at_once_are_worlds_one_by_one() {
     let (q, v) = (noise(n_v, 5), noise(n_v, 6));
     let [mut by_q, mut by_v, mut by_tau] = [0, 1, 2].map(|_| vec![f64::NAN; n_v]);
     let mut by_ctrl = vec![f64::NAN; n_u];
-    let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl };
-    let certificates = batch.back_all(&worlds, &OutputSlices { q: &q, v: &v }, to).expect("products");
+    let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl, ..InputsMut::default() };
+    let certificates =
+        batch.back_all(&worlds, &OutputSlices { q: &q, v: &v, ..OutputSlices::default() }, to).expect("products");
     let (mut at, mut control) = (0, 0);
     for ((&world, model), certificate) in worlds.iter().zip(&models).zip(&certificates) {
         let (dofs, controls) = (at..at + model.n_v, control..control + model.actuators.len());
-        let outputs = Outputs { q: q[dofs.clone()].to_vec(), v: v[dofs.clone()].to_vec() };
+        let outputs = Outputs { q: q[dofs.clone()].to_vec(), v: v[dofs.clone()].to_vec(), ..Outputs::default() };
         let (one, expected) = batch.back(world, &outputs).expect("a product");
         let parts = [
             (&by_q[dofs.clone()], &one.q),
@@ -152,7 +159,8 @@ fn blocks(batch: &mut Batch, model: &Model, worlds: &[usize]) -> (Vec<Vec<f64>>,
         .map(|size| vec![f64::NAN; size * worlds.len()])
         .collect();
     let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut found[..] else { panic!("eight") };
-    let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
+    let to =
+        JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, ..JacobiansMut::default() };
     let certificates = batch.jacobians(worlds, to).expect("derivatives");
     (found, certificates)
 }
@@ -206,13 +214,14 @@ fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&
         let [q, v] = [3, 4].map(|seed| noise(n_world * model.n_v, seed));
         let [mut by_q, mut by_v, mut by_tau] = [0, 1, 2].map(|_| vec![f64::NAN; n_world * model.n_v]);
         let mut by_ctrl = vec![f64::NAN; n_world * model.actuators.len()];
-        let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl };
+        let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl, ..InputsMut::default() };
         let all: Vec<usize> = (0..n_world).collect();
-        let judged = batch.back_all(&all, &OutputSlices { q: &q, v: &v }, to).expect("products");
+        let judged =
+            batch.back_all(&all, &OutputSlices { q: &q, v: &v, ..OutputSlices::default() }, to).expect("products");
         for world in all.into_iter().filter(|&world| !at_switch[world]) {
             let dofs = world * model.n_v..(world + 1) * model.n_v;
             let controls = world * model.actuators.len()..(world + 1) * model.actuators.len();
-            let outputs = Outputs { q: q[dofs.clone()].to_vec(), v: v[dofs.clone()].to_vec() };
+            let outputs = Outputs { q: q[dofs.clone()].to_vec(), v: v[dofs.clone()].to_vec(), ..Outputs::default() };
             let (one, certificate) = batch.back(world, &outputs).expect("a product");
             same(&judged[world], &certificate, rounding, &format!("{scene}, world {world}"));
             let host = &hosts[world];
@@ -296,10 +305,12 @@ fn a_device_finds_the_same_bits_in_few_worlds_and_in_many() {
         let weights = repeated(&weights, n_v);
         let [mut q, mut v, mut tau] = [0, 1, 2].map(|_| vec![f64::NAN; n_world * n_v]);
         let mut ctrl = vec![f64::NAN; n_world * n_u];
-        let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
+        let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl, ..InputsMut::default() };
         // In another order than theirs.
         let worlds: Vec<usize> = (0..n_world).rev().collect();
-        let product = batch.back_all(&worlds, &OutputSlices { q: &weights, v: &weights }, to).expect("products");
+        let product = batch
+            .back_all(&worlds, &OutputSlices { q: &weights, v: &weights, ..OutputSlices::default() }, to)
+            .expect("products");
         let (mut found, certificates) = blocks(&mut batch, &model, &worlds);
         found.extend([q, v, tau, ctrl]);
         (
@@ -463,7 +474,8 @@ fn wrong_memory_is_refused() {
     let found = batch.jacobians(&[2], JacobiansMut::default());
     assert!(matches!(found, Err(Error::Index { .. })), "{found:?}");
     let bad = vec![f64::NAN; 2 * n];
-    let found = batch.back_all(&[0, 1], &OutputSlices { q: &bad, v: &[] }, InputsMut::default());
+    let found =
+        batch.back_all(&[0, 1], &OutputSlices { q: &bad, v: &[], ..OutputSlices::default() }, InputsMut::default());
     assert!(matches!(found, Err(Error::NotFinite { .. })), "{found:?}");
     let found = batch.along_all(&[0], &InputSlices { v: &bad, ..InputSlices::default() }, OutputsMut::default());
     assert!(matches!(found, Err(Error::Length { .. })), "{found:?}");

@@ -26,7 +26,7 @@ fn controls(batch: &Batch, steps: usize) -> Vec<f64> {
 /// A gradient by the state after the last step of a world.
 fn weights(world: usize, n_v: usize) -> Outputs {
     let of = |entry: usize| random::symmetric(7, world as u64, 1, entry as u64);
-    Outputs { q: (0..n_v).map(of).collect(), v: (0..n_v).map(|k| of(100 + k)).collect() }
+    Outputs { q: (0..n_v).map(of).collect(), v: (0..n_v).map(|k| of(100 + k)).collect(), ..Outputs::default() }
 }
 
 /// Steps, each of them kept.
@@ -47,7 +47,7 @@ fn back(steps: &[KeptStep], last: Vec<Outputs>) -> Vec<Inputs> {
     let mut inputs = Vec::new();
     for step in steps.iter().rev() {
         inputs = step.back(&outputs).expect("gradients").into_iter().map(|(inputs, _)| inputs).collect();
-        outputs = inputs.iter().map(|i| Outputs { q: i.q.clone(), v: i.v.clone() }).collect();
+        outputs = inputs.iter().map(|i| Outputs { q: i.q.clone(), v: i.v.clone(), ..Outputs::default() }).collect();
     }
     inputs
 }
@@ -123,9 +123,9 @@ fn wrong_input_is_refused() {
     let kept = batch.kept_step().expect("a kept step");
     let none = Outputs::default();
     assert!(matches!(kept.back(&[]), Err(Error::Length { .. })));
-    let short = Outputs { q: vec![1.0], v: Vec::new() };
+    let short = Outputs { q: vec![1.0], v: Vec::new(), ..Outputs::default() };
     assert!(matches!(kept.back(&[none.clone(), short]), Err(Error::Length { world: Some(1), .. })));
-    let wild = Outputs { q: Vec::new(), v: vec![f64::NAN; 6] };
+    let wild = Outputs { q: Vec::new(), v: vec![f64::NAN; 6], ..Outputs::default() };
     assert!(matches!(kept.back(&[wild, none.clone()]), Err(Error::NotFinite { world: Some(0), .. })));
     let found = kept.back(&[none.clone(), none]).expect("gradients");
     assert!(found.iter().all(|(inputs, _)| inputs.q == vec![0.0; 6]));

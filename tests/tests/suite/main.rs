@@ -2,6 +2,7 @@
 
 mod accesses;
 mod adhesion;
+mod applied_gradients;
 mod audit;
 mod bad_problems;
 mod bad_surfaces;

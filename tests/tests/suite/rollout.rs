@@ -85,10 +85,10 @@ fn a_product_is_that_of_the_transposed_jacobian() {
         batch.step::<f64>(&[]).expect("a step");
         let jacobian = batch.jacobian(0).expect("a derivative");
         let noise = |entry: u64| (0..model.n_v).map(|i| random::symmetric(1, entry, 0, i as u64)).collect::<Vec<_>>();
-        let outputs = Outputs { q: noise(0), v: noise(1) };
+        let outputs = Outputs { q: noise(0), v: noise(1), ..Outputs::default() };
         let (found, certificate) = batch.back(0, &outputs).expect("a product");
         let expected = jacobian.back(&outputs);
-        let Inputs { q, v, tau, ctrl } = &found;
+        let Inputs { q, v, tau, ctrl, .. } = &found;
         // What sticks makes blocks of zeros, which have no scale of their own.
         let scale = largest(&expected.q).max(largest(&expected.v)).max(1e-300);
         for (found, expected) in [(q, &expected.q), (v, &expected.v), (tau, &expected.tau), (ctrl, &expected.ctrl)] {
@@ -111,10 +111,11 @@ fn chained(batch: &mut Batch, steps: usize, controls: &[f64], plain: usize) -> (
     }
     let loss = loss(plain);
     let n_v = jacobians[0].n_v;
-    let mut sum = Inputs { q: vec![0.0; n_v], v: vec![0.0; n_v], tau: vec![0.0; n_v], ctrl: Vec::new() };
+    let mut sum =
+        Inputs { q: vec![0.0; n_v], v: vec![0.0; n_v], tau: vec![0.0; n_v], ctrl: Vec::new(), ..Inputs::default() };
     let mut by_controls = vec![0.0; steps * n];
     for step in (0..steps).rev() {
-        let mut out = Outputs { q: vec![0.0; n_v], v: vec![0.0; n_v] };
+        let mut out = Outputs { q: vec![0.0; n_v], v: vec![0.0; n_v], ..Outputs::default() };
         loss(step, 0, &states[step], &mut out);
         out.q.iter_mut().zip(&sum.q).for_each(|(x, s)| *x += s);
         out.v.iter_mut().zip(&sum.v).for_each(|(x, s)| *x += s);
@@ -159,7 +160,7 @@ fn value(batch: &mut Batch, start: &[u8], state: State, controls: &[f64], steps:
     (0..steps)
         .map(|step| {
             batch.step(&controls[step * n..(step + 1) * n]).expect("a step");
-            let mut out = Outputs { q: vec![0.0; n_v], v: vec![0.0; n_v] };
+            let mut out = Outputs { q: vec![0.0; n_v], v: vec![0.0; n_v], ..Outputs::default() };
             loss(step, 0, &batch.state(0).expect("a state"), &mut out)
         })
         .sum()
@@ -270,9 +271,9 @@ fn wrong_input_is_refused() {
     assert!(matches!(batch.rollout(1, &[f64::NAN; 6], MEMORY), Err(Error::NotFinite { .. })));
     batch.keep_steps(true).expect("double precision");
     batch.step::<f64>(&[]).expect("a step");
-    let wrong = Outputs { q: vec![0.0; 5], v: Vec::new() };
+    let wrong = Outputs { q: vec![0.0; 5], v: Vec::new(), ..Outputs::default() };
     assert!(matches!(batch.back(0, &wrong), Err(Error::Length { .. })));
-    let wrong = Outputs { q: Vec::new(), v: vec![f64::INFINITY; 6] };
+    let wrong = Outputs { q: Vec::new(), v: vec![f64::INFINITY; 6], ..Outputs::default() };
     assert!(matches!(batch.back(0, &wrong), Err(Error::NotFinite { .. })));
     let bytes = batch.checkpoint().expect("a checkpoint");
     batch.restore(&bytes).expect("the checkpoint");

@@ -85,7 +85,9 @@ fn products_by_kernels_are_two_submissions() {
     let (weights, mut by_v) = (vec![1.0; n], vec![0.0; n]);
     let before = batch.round_trips();
     let to = InputsMut { v: &mut by_v, ..InputsMut::default() };
-    batch.back_all(&worlds, &OutputSlices { q: &weights, v: &weights }, to).expect("products");
+    batch
+        .back_all(&worlds, &OutputSlices { q: &weights, v: &weights, ..OutputSlices::default() }, to)
+        .expect("products");
     let twice = RoundTrips { submissions: 2 * CHUNKS, waits: 2 * CHUNKS };
     assert_eq!(batch.round_trips().since(before), twice);
 }

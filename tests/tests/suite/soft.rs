@@ -305,7 +305,7 @@ fn a_step_that_missed_its_balance_has_no_valid_derivative() {
             assert_eq!(own.contacts, 0);
             assert_eq!(own.balance <= 10.0 * tolerance, solved, "{with_a_box}: {own:?}");
             assert_eq!(own.residual, own.balance, "{with_a_box}");
-            let outputs = Outputs { q: vec![0.0; model.n_v], v: vec![1.0; model.n_v] };
+            let outputs = Outputs { q: vec![0.0; model.n_v], v: vec![1.0; model.n_v], ..Outputs::default() };
             let certificate = made.back(0, &outputs).expect("a product").1;
             assert_eq!(certificate.valid(), solved, "{with_a_box}: {:?}", certificate.problems);
         }

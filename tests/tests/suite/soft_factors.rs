@@ -9,7 +9,7 @@ use manyworlds_tests::soft::{on_the_ground, pinched};
 /// What comes out of the last step of a world, weighed.
 fn weights(n_v: usize) -> Outputs {
     let of = |entry: usize| random::symmetric(5, 0, 1, entry as u64);
-    Outputs { q: (0..n_v).map(of).collect(), v: (0..n_v).map(|k| of(n_v + k)).collect() }
+    Outputs { q: (0..n_v).map(of).collect(), v: (0..n_v).map(|k| of(n_v + k)).collect(), ..Outputs::default() }
 }
 
 /// Entries of gradients side by side.

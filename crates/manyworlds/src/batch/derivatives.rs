@@ -49,6 +49,14 @@ pub struct JacobiansMut<'a> {
     pub dv_dtau: &'a mut [f64],
     /// `[worlds][n_v][n_u]`
     pub dv_dctrl: &'a mut [f64],
+    /// `[worlds][n_v][n_act]`
+    pub dq_dact: &'a mut [f64],
+    /// `[worlds][n_v][n_act]`
+    pub dv_dact: &'a mut [f64],
+    /// `[worlds][n_act][n_u]`
+    pub dact_dctrl: &'a mut [f64],
+    /// `[worlds][n_act][n_act]`
+    pub dact_dact: &'a mut [f64],
 }
 
 /// Changes of what goes into steps of worlds. An empty slice stands for zeros.
@@ -62,6 +70,8 @@ pub struct InputSlices<'a> {
     pub tau: &'a [f64],
     /// `[worlds][n_u]`
     pub ctrl: &'a [f64],
+    /// Activations before the step, `[worlds][n_act]`.
+    pub act: &'a [f64],
 }
 
 /// Gradients of losses by what comes out of steps of worlds. An empty slice stands for zeros.
@@ -71,6 +81,8 @@ pub struct OutputSlices<'a> {
     pub q: &'a [f64],
     /// `[worlds][n_v]`
     pub v: &'a [f64],
+    /// Activations after the step, `[worlds][n_act]`.
+    pub act: &'a [f64],
 }
 
 /// Where gradients by what goes into steps of worlds go. An empty slice: that part is not wanted.
@@ -84,6 +96,8 @@ pub struct InputsMut<'a> {
     pub tau: &'a mut [f64],
     /// `[worlds][n_u]`
     pub ctrl: &'a mut [f64],
+    /// Activations before the step, `[worlds][n_act]`.
+    pub act: &'a mut [f64],
 }
 
 /// Where changes of what comes out of steps of worlds go. An empty slice: that part is not wanted.
@@ -93,6 +107,8 @@ pub struct OutputsMut<'a> {
     pub q: &'a mut [f64],
     /// `[worlds][n_v]`
     pub v: &'a mut [f64],
+    /// Activations after the step, `[worlds][n_act]`.
+    pub act: &'a mut [f64],
 }
 
 /// A product with the Jacobians of the last steps of some worlds, and where it goes.
@@ -163,9 +179,10 @@ pub(super) fn check(what: &'static str, world: usize, part: &[f64], expected: us
 }
 
 /// The same of a gradient by a world's state.
-pub(super) fn check_outputs(world: usize, outputs: &Outputs, n_v: usize) -> Result<(), Error> {
+pub(super) fn check_outputs(world: usize, outputs: &Outputs, [n_v, n_act]: [usize; 2]) -> Result<(), Error> {
     check("gradient by q", world, &outputs.q, n_v)?;
-    check("gradient by v", world, &outputs.v, n_v)
+    check("gradient by v", world, &outputs.v, n_v)?;
+    check("gradient by act", world, &outputs.act, n_act)
 }
 
 impl Batch {
@@ -268,7 +285,7 @@ impl Batch {
     /// As [`Batch::differentiate`].
     pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
         let model = self.groups[self.find(world)?.0].model();
-        check_outputs(world, outputs, model.n_v)?;
+        check_outputs(world, outputs, [model.n_v, model.n_act()])?;
         let (lineariser, step) = self.last_step(world)?;
         Ok(lineariser.for_products(&step, self.rules).back(outputs))
     }
@@ -284,6 +301,7 @@ impl Batch {
         check("change of v", world, &inputs.v, n_v)?;
         check("change of tau", world, &inputs.tau, n_v)?;
         check("change of ctrl", world, &inputs.ctrl, n_u)?;
+        check("change of act", world, &inputs.act, model.n_act())?;
         let (lineariser, step) = self.last_step(world)?;
         Ok(lineariser.for_products(&step, self.rules).along(inputs))
     }
@@ -302,12 +320,12 @@ impl Batch {
 
     /// A product world by world; checked.
     fn by_world<'a>(&self, worlds: &[usize], product: Product<'a>) -> Result<Vec<WorldProduct<'a>>, Error> {
-        let (n_v, n_u) = self.sizes(worlds)?;
+        let [n_v, n_u, n_act] = self.sizes(worlds)?;
         Ok(match product {
             Product::Jacobian(to) => {
                 worlds.iter().try_for_each(|&world| self.fits_dense(world))?;
-                let square: Vec<usize> = n_v.iter().map(|n| n * n).collect();
-                let wide: Vec<usize> = n_v.iter().zip(&n_u).map(|(n, u)| n * u).collect();
+                let times = |a: &[usize], b: &[usize]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<_>>();
+                let (square, wide, by_act) = (times(&n_v, &n_v), times(&n_v, &n_u), times(&n_v, &n_act));
                 let to = [
                     pieces_mut("dq_dq", to.dq_dq, &square)?,
                     pieces_mut("dq_dv", to.dq_dv, &square)?,
@@ -317,16 +335,25 @@ impl Batch {
                     pieces_mut("dv_dv", to.dv_dv, &square)?,
                     pieces_mut("dv_dtau", to.dv_dtau, &square)?,
                     pieces_mut("dv_dctrl", to.dv_dctrl, &wide)?,
+                    pieces_mut("dq_dact", to.dq_dact, &by_act)?,
+                    pieces_mut("dv_dact", to.dv_dact, &by_act)?,
+                    pieces_mut("dact_dctrl", to.dact_dctrl, &times(&n_act, &n_u))?,
+                    pieces_mut("dact_dact", to.dact_dact, &times(&n_act, &n_act))?,
                 ];
                 by_world(to).into_iter().map(WorldProduct::Jacobian).collect()
             }
             Product::Back { from, to } => {
-                let from = [pieces("gradient by q", from.q, &n_v)?, pieces("gradient by v", from.v, &n_v)?];
+                let from = [
+                    pieces("gradient by q", from.q, &n_v)?,
+                    pieces("gradient by v", from.v, &n_v)?,
+                    pieces("gradient by act", from.act, &n_act)?,
+                ];
                 let to = [
                     pieces_mut("q", to.q, &n_v)?,
                     pieces_mut("v", to.v, &n_v)?,
                     pieces_mut("tau", to.tau, &n_v)?,
                     pieces_mut("ctrl", to.ctrl, &n_u)?,
+                    pieces_mut("act", to.act, &n_act)?,
                 ];
                 let pairs = by_world(from).into_iter().zip(by_world(to));
                 pairs.map(|(from, to)| WorldProduct::Back { from, to }).collect()
@@ -337,8 +364,10 @@ impl Batch {
                     pieces("change of v", from.v, &n_v)?,
                     pieces("change of tau", from.tau, &n_v)?,
                     pieces("change of ctrl", from.ctrl, &n_u)?,
+                    pieces("change of act", from.act, &n_act)?,
                 ];
-                let to = [pieces_mut("q", to.q, &n_v)?, pieces_mut("v", to.v, &n_v)?];
+                let to =
+                    [pieces_mut("q", to.q, &n_v)?, pieces_mut("v", to.v, &n_v)?, pieces_mut("act", to.act, &n_act)?];
                 let pairs = by_world(from).into_iter().zip(by_world(to));
                 pairs.map(|(from, to)| WorldProduct::Along { from, to }).collect()
             }
@@ -350,13 +379,15 @@ impl Batch {
         if n_v > MOST_DENSE { Err(Error::TooLarge { n_v, most: MOST_DENSE }) } else { Ok(()) }
     }
 
-    /// n_v and n_u of worlds.
-    fn sizes(&self, worlds: &[usize]) -> Result<(Vec<usize>, Vec<usize>), Error> {
-        let size = |&world: &usize| {
+    /// n_v, n_u and n_act of worlds.
+    fn sizes(&self, worlds: &[usize]) -> Result<[Vec<usize>; 3], Error> {
+        let mut out = [const { Vec::new() }; 3];
+        for &world in worlds {
             let model = self.groups[self.find(world)?.0].model();
-            Ok((model.n_v, model.actuators.len()))
-        };
-        worlds.iter().map(size).collect()
+            let own = [model.n_v, model.actuators.len(), model.n_act()];
+            out.iter_mut().zip(own).for_each(|(out, own)| out.push(own));
+        }
+        Ok(out)
     }
 }
 

@@ -47,7 +47,7 @@ impl KeptStep {
         self.steps().map(WorldStep::bytes).sum()
     }
 
-    /// States of all worlds after the step, q and v.
+    /// States of all worlds after the step, q, v and act.
     pub fn after(&self) -> impl Iterator<Item = &State> {
         self.steps().map(|step| &step.after)
     }
@@ -66,7 +66,7 @@ impl KeptStep {
             return Err(Error::Length { what: "gradients by states", world: None, expected, found: outputs.len() });
         }
         for (world, (output, state)) in outputs.iter().zip(self.after()).enumerate() {
-            check_outputs(world, output, state.v.len())?;
+            check_outputs(world, output, [state.v.len(), state.act.len()])?;
         }
         let mut rest = outputs;
         let mut out = Vec::with_capacity(expected);

@@ -1,6 +1,7 @@
 //! Gradients of a loss over many steps: forward with checkpoints, backward from the end with the steps computed anew.
 
 use manyworlds_gradients::{Certificate, Inputs, Outputs};
+use manyworlds_model::Model;
 use rayon::prelude::*;
 
 use super::Batch;
@@ -44,6 +45,8 @@ pub struct WorldGradient {
     pub q: Vec<f64>,
     /// By v at the start, `[n_v]`.
     pub v: Vec<f64>,
+    /// By activations at the start, `[n_act]`.
+    pub act: Vec<f64>,
     /// By tau, which acted in all steps, `[n_v]`.
     pub tau: Vec<f64>,
     /// By the controls of each step, `[steps][n_u]`.
@@ -73,12 +76,14 @@ pub struct RolloutGradient {
 const LISTED: usize = 8;
 
 impl WorldGradient {
-    fn new(n_v: usize, n_u: usize, steps: usize) -> Self {
+    fn new(model: &Model, steps: usize) -> Self {
         let zeros = |n: usize| vec![0.0; n];
+        let (n_v, n_u) = (model.n_v, model.actuators.len());
         Self {
             loss: 0.0,
             q: zeros(n_v),
             v: zeros(n_v),
+            act: zeros(model.n_act()),
             tau: zeros(n_v),
             ctrl: zeros(steps * n_u),
             margin: f64::INFINITY,
@@ -90,7 +95,7 @@ impl WorldGradient {
 
     /// Goes from after a step to before it.
     fn step_back(&mut self, step: usize, inputs: Inputs, certificate: Certificate) {
-        let Inputs { q, v, tau, ctrl } = inputs;
+        let Inputs { q, v, tau, ctrl, act } = inputs;
         self.margin = self.margin.min(certificate.margin);
         self.closed += usize::from(certificate.closed > 0);
         self.doubtful += usize::from(!certificate.valid());
@@ -99,7 +104,7 @@ impl WorldGradient {
                 self.problems.push(problem.clone());
             }
         }
-        (self.q, self.v) = (q, v);
+        (self.q, self.v, self.act) = (q, v, act);
         self.tau.iter_mut().zip(tau).for_each(|(sum, x)| *sum += x);
         let n_u = ctrl.len();
         self.ctrl[step * n_u..(step + 1) * n_u].copy_from_slice(&ctrl);
@@ -182,8 +187,8 @@ impl Batch {
     }
 
     /// Gradients, by world, of the sum over the steps of a rollout of what `loss` gives: called with a step (0 after the
-    /// first), a world, its state after that step (q and v), and zeros to put the gradient of the loss by that state into
-    /// (tangent space, `[n_v]` each). Worlds take turns in any order, on any thread.
+    /// first), a world, its state after that step (q, v and act), and zeros to put the gradient of the loss by that state into
+    /// (q in its tangent space). Worlds take turns in any order, on any thread.
     ///
     /// The steps are computed anew in pieces, from the last to the first, each differentiated by one transposed solve. The
     /// results do not depend on the memory given. Afterwards the batch is as it was before the call.
@@ -214,7 +219,7 @@ impl Batch {
     ) -> Result<RolloutGradient, Error> {
         let worlds = self.groups.iter().flat_map(|group| {
             let model = group.model();
-            (0..group.len()).map(|_| WorldGradient::new(model.n_v, model.actuators.len(), rollout.steps))
+            (0..group.len()).map(|_| WorldGradient::new(model, rollout.steps))
         });
         let mut out = RolloutGradient { worlds: worlds.collect(), recomputed: 0, peak_bytes: 0 };
         let largest = rollout.checkpoints.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(1).max(1);
@@ -285,13 +290,15 @@ impl Batch {
                 let world = begin + local;
                 for (index, steps) in tape.iter().enumerate().rev() {
                     let (step, taken) = (first + index, &steps[world]);
-                    let n_v = gradient.q.len();
-                    let mut own = Outputs { q: vec![0.0; n_v], v: vec![0.0; n_v] };
-                    gradient.loss += loss(step, world, &taken.after, &mut own);
-                    for (sum, own) in [(&mut gradient.q, own.q), (&mut gradient.v, own.v)] {
+                    let zeros = |like: &[f64]| vec![0.0; like.len()];
+                    let WorldGradient { q, v, act, .. } = gradient;
+                    let mut own = Outputs { q: zeros(q), v: zeros(v), act: zeros(act) };
+                    let added = loss(step, world, &taken.after, &mut own);
+                    for (sum, own) in [(&mut *q, own.q), (&mut *v, own.v), (&mut *act, own.act)] {
                         sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
                     }
-                    let outputs = Outputs { q: std::mem::take(&mut gradient.q), v: std::mem::take(&mut gradient.v) };
+                    let outputs = Outputs { q: std::mem::take(q), v: std::mem::take(v), act: std::mem::take(act) };
+                    gradient.loss += added;
                     let (inputs, certificate) = lineariser.for_products(taken, rules).back(&outputs);
                     gradient.step_back(step, inputs, certificate);
                 }

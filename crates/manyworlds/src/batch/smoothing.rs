@@ -27,7 +27,8 @@ pub struct Smoothing {
 /// A mean over samples and how well it is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Estimate {
-    /// By q and v at the start, tau, `[n_v]` each, and the controls of each step, `[steps][n_u]`.
+    /// By q and v at the start, tau, `[n_v]` each, the controls of each step, `[steps][n_u]`, and activations at the start,
+    /// `[n_act]`.
     pub mean: Inputs,
     /// Standard errors of the means, likewise: standard deviation of the samples over the root of their number.
     pub standard_error: Inputs,
@@ -49,12 +50,12 @@ pub struct SmoothedGradient {
 }
 
 /// The parts of [`Inputs`] by number.
-fn parts(of: &Inputs) -> [&Vec<f64>; 4] {
-    [&of.q, &of.v, &of.tau, &of.ctrl]
+fn parts(of: &Inputs) -> [&Vec<f64>; 5] {
+    [&of.q, &of.v, &of.tau, &of.ctrl, &of.act]
 }
 
-fn parts_mut(of: &mut Inputs) -> [&mut Vec<f64>; 4] {
-    [&mut of.q, &mut of.v, &mut of.tau, &mut of.ctrl]
+fn parts_mut(of: &mut Inputs) -> [&mut Vec<f64>; 5] {
+    [&mut of.q, &mut of.v, &mut of.tau, &mut of.ctrl, &mut of.act]
 }
 
 /// Samples summed up entry by entry, with their squares.
@@ -129,7 +130,7 @@ impl Batch {
             return Err(wrong("worlds", "at least 2 samples", self.len()));
         }
         let model = self.model(0)?;
-        let (n_v, n_u) = (model.n_v, model.actuators.len());
+        let (n_v, n_u, n_act) = (model.n_v, model.actuators.len(), model.n_act());
         let filled = |part: &[f64], otherwise: Vec<f64>| if part.is_empty() { otherwise } else { part.to_vec() };
         let every = filled(&start.ctrl, vec![0.0; n_u]);
         let out = Inputs {
@@ -137,6 +138,7 @@ impl Batch {
             v: filled(&start.v, vec![0.0; n_v]),
             tau: filled(&start.tau, vec![0.0; n_v]),
             ctrl: filled(controls, every.repeat(steps)),
+            act: filled(&start.act, vec![0.0; n_act]),
         };
         let spread = &smoothing.spread;
         for (what, part, expected) in [
@@ -144,10 +146,12 @@ impl Batch {
             ("v", &out.v, n_v),
             ("tau", &out.tau, n_v),
             ("controls", &out.ctrl, steps * n_u),
+            ("activations", &out.act, n_act),
             ("spread of q", &spread.q, n_v),
             ("spread of v", &spread.v, n_v),
             ("spread of tau", &spread.tau, n_v),
             ("spread of controls", &spread.ctrl, n_u),
+            ("spread of activations", &spread.act, n_act),
         ] {
             let absent = part.is_empty() && what.starts_with("spread");
             if !absent && part.len() != expected {
@@ -177,7 +181,8 @@ impl Batch {
     ) -> Result<SmoothedGradient, Error> {
         let model = self.model(0)?;
         let (n_v, n_u) = (model.n_v, model.actuators.len());
-        let zeros = Inputs { q: vec![0.0; n_v], v: vec![0.0; n_v], tau: vec![0.0; n_v], ctrl: vec![0.0; steps * n_u] };
+        let [q, v, tau] = [(); 3].map(|()| vec![0.0; n_v]);
+        let zeros = Inputs { q, v, tau, ctrl: vec![0.0; steps * n_u], act: vec![0.0; model.n_act()] };
         // Deviations of all that is perturbed, controls of every step.
         let mut spread = zeros.clone();
         for (to, from) in parts_mut(&mut spread).into_iter().zip(parts(&smoothing.spread)) {
@@ -203,7 +208,8 @@ impl Batch {
             }
             let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
             let (q, v) = (moved(model, &nominal.q, &at.q), sum(&nominal.v, &at.v));
-            states.push((world, State { q, v, tau: sum(&nominal.tau, &at.tau), ctrl: Vec::new(), act: Vec::new() }));
+            let (tau, act) = (sum(&nominal.tau, &at.tau), sum(&nominal.act, &at.act));
+            states.push((world, State { q, v, tau, ctrl: Vec::new(), act }));
             for (step, own) in sum(&nominal.ctrl, &at.ctrl).chunks(n_u.max(1)).enumerate() {
                 let first = step * self.n_controls() + world * n_u;
                 controls[first..first + n_u].copy_from_slice(own);
@@ -228,7 +234,7 @@ fn estimates(found: &RolloutGradient, spread: &Inputs, draw: impl Fn(usize) -> I
     let others = used.len() as f64 / (used.len() as f64 - 1.0).max(1.0);
     for &world in &used {
         let own = &found.worlds[world];
-        first.add([&own.q, &own.v, &own.tau, &own.ctrl].into_iter().flatten().copied());
+        first.add([&own.q, &own.v, &own.tau, &own.ctrl, &own.act].into_iter().flatten().copied());
         let off = (own.loss - loss[0]) * others;
         let drawn = draw(world);
         let pairs = parts(&drawn).into_iter().zip(parts(spread)).flat_map(|(w, s)| w.iter().zip(s));

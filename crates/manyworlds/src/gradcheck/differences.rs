@@ -7,19 +7,19 @@ use crate::{Error, Jacobian};
 /// within reach.
 const NOT_SMOOTH: f64 = 3.0;
 
-/// What was found of one input: an entry of q, v, tau or ctrl.
+/// What was found of one input: an entry of q, v, tau, ctrl or act.
 pub(super) struct Input {
-    /// Number in the order q, v, tau, ctrl.
+    /// Number in the order q, v, tau, ctrl, act.
     pub(super) index: usize,
-    /// 0 to 3.
+    /// 0 to 4.
     pub(super) part: usize,
     pub(super) kinked: bool,
     /// Largest second difference of a velocity.
     pub(super) second: f64,
     /// What the worst velocity is off by, before it is divided by the change of the input.
     pub(super) off: f64,
-    /// Of positions and of velocities.
-    pub(super) errors: [Entry; 2],
+    /// Of positions, velocities and activations.
+    pub(super) errors: [Entry; 3],
 }
 
 /// The worst entry of a column.
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 
 impl Input {
     pub(super) fn hidden(&self) -> f64 {
-        self.errors[0].hidden.max(self.errors[1].hidden)
+        self.errors.iter().fold(0.0, |most, entry| entry.hidden.max(most))
     }
 
     pub(super) fn error(&self) -> f64 {
@@ -112,9 +112,9 @@ pub(super) struct Differences {
 
 impl Differences {
     pub(super) fn comparison(self) -> Comparison {
-        let mut blocks: Vec<Block> =
-            BLOCKS.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
-        let (mut kinks, mut inputs, mut hidden) = ([0; 4], [0; 4], Vec::new());
+        let block = |name: &&'static str| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] };
+        let mut blocks: Vec<Block> = BLOCKS.iter().flatten().map(block).collect();
+        let (mut kinks, mut inputs, mut hidden) = ([0; 5], [0; 5], Vec::new());
         for input in &self.inputs {
             inputs[input.part] += 1;
             kinks[input.part] += usize::from(input.kinked);
@@ -123,12 +123,15 @@ impl Differences {
             }
             hidden.push(input.hidden());
             for (which, entry) in input.errors.iter().enumerate() {
-                let block = &mut blocks[4 * which + input.part];
+                let block = &mut blocks[inputs.len() * which + input.part];
                 // A NaN counts as the worst.
                 if entry.error > block.error || entry.error.is_nan() {
                     (block.error, block.worst, block.values) = (entry.error, entry.at, entry.values);
                 }
             }
+        }
+        if self.jacobian.n_act == 0 {
+            blocks.retain(|block| !block.name.contains("act"));
         }
         let [step_us, jacobian_us] = self.us;
         let Self { jacobian, whole, residual, .. } = self;
@@ -136,8 +139,12 @@ impl Differences {
     }
 }
 
-/// Names of the blocks: of positions, then of velocities.
-const BLOCKS: [&str; 8] = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
+/// Names of the blocks: of positions, velocities and activations.
+const BLOCKS: [[&str; 5]; 3] = [
+    ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dq_dact"],
+    ["dv_dq", "dv_dv", "dv_dtau", "dv_dctrl", "dv_dact"],
+    ["dact_dq", "dact_dv", "dact_dtau", "dact_dctrl", "dact_dact"],
+];
 
 #[cfg(test)]
 mod tests {
@@ -146,7 +153,7 @@ mod tests {
     /// An input off by `off`, of a block whose largest entry is one, differenced by one.
     fn input(second: f64, off: f64) -> Input {
         let entry = Entry { error: off, at: [0; 2], values: [0.0, off], hidden: 0.0 };
-        Input { index: 0, part: 1, kinked: false, second, off, errors: [Entry::default(), entry] }
+        Input { index: 0, part: 1, kinked: false, second, off, errors: [Entry::default(), entry, Entry::default()] }
     }
 
     #[test]

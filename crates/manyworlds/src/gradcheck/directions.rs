@@ -4,8 +4,8 @@
 use manyworlds_gpu::Instant;
 
 use super::differences::{Entry, Input, settle};
-use super::{Checker, KINK, LEAST, noise};
-use crate::tangent::{between, moved};
+use super::{Checker, KINK, LEAST, ROUNDING, away, noise};
+use crate::tangent::moved;
 use crate::{Certificate, Error, Inputs, Outputs, State, random};
 
 /// Products along some directions, compared.
@@ -41,7 +41,7 @@ const POSITIONS: f64 = 0.1;
 
 /// A direction, and the product along it.
 struct Direction {
-    /// Of q, v, tau or ctrl: 0 to 3.
+    /// Of q, v, tau, ctrl or act: 0 to 4.
     part: usize,
     along: Vec<f64>,
     ahead: Outputs,
@@ -71,7 +71,7 @@ fn product(a: &[f64], b: &[f64]) -> [f64; 2] {
 }
 
 impl Checker<'_> {
-    /// Compares products at a state, along as many directions as inputs are compared otherwise: of q, v, tau and ctrl in
+    /// Compares products at a state, along as many directions as inputs are compared otherwise: of q, v, tau, ctrl and act in
     /// turn, all entries of one of them at once. Directions that differ by more than `tolerance`, or that look kinked, are
     /// differenced again as those of [`Self::compare_closely`].
     ///
@@ -119,28 +119,34 @@ impl Checker<'_> {
     /// Products with the Jacobian of the last step, and its transpose, beside each other; none of no direction. `whole`: of the
     /// step that undoes violations whole.
     fn products(&mut self, whole: bool) -> Result<Option<(Vec<Direction>, Directions)>, Error> {
-        let (n_v, n_u) = (self.model.n_v, self.model.actuators.len());
+        let (n_v, n_u, n_act) = (self.model.n_v, self.model.actuators.len(), self.model.n_act());
         let (compared, inputs) = (self.compared, self.inputs);
         let single = &mut self.worlds(whole).single;
         let draw = |n: usize, which: u64| -> Vec<f64> {
             (0..n).map(|i| random::symmetric(which, compared, 0, i as u64)).collect()
         };
-        let parts = if n_u > 0 { 4 } else { 3 };
+        let parts = 3 + usize::from(n_u > 0) + usize::from(n_act > 0);
         let mut out: Option<Directions> = None;
         let mut directions = Vec::new();
         for index in 0..inputs {
             let part = index % parts;
-            let along = draw(if part == 3 { n_u } else { n_v }, index as u64);
+            let along = draw([n_v, n_v, n_v, n_u, n_act][part], index as u64);
             let of = |k: usize| if k == part { along.clone() } else { Vec::new() };
-            let (ahead, mut certificate) = single.along(0, &Inputs { q: of(0), v: of(1), tau: of(2), ctrl: of(3) })?;
-            let outputs = Outputs { q: draw(n_v, 1000 + index as u64), v: draw(n_v, 2000 + index as u64) };
+            let inputs = Inputs { q: of(0), v: of(1), tau: of(2), ctrl: of(3), act: of(4) };
+            let (ahead, mut certificate) = single.along(0, &inputs)?;
+            let [q, v, act] = [(n_v, 1000), (n_v, 2000), (n_act, 3000)].map(|(n, which)| draw(n, which + index as u64));
+            let outputs = Outputs { q, v, act };
             let clock = Instant::now();
             let (back, own) = single.back(0, &outputs)?;
             let back_us = clock.elapsed().as_secs_f64() * 1e6;
-            let there = [product(&outputs.q, &ahead.q), product(&outputs.v, &ahead.v)];
-            let here = product(&along, [&back.q, &back.v, &back.tau, &back.ctrl][part]);
-            let size = (there[0][1] + there[1][1]).max(here[1]);
-            let apart = (there[0][0] + there[1][0] - here[0]).abs();
+            let pairs = [(&outputs.q, &ahead.q), (&outputs.v, &ahead.v), (&outputs.act, &ahead.act)];
+            let [there, there_size] = pairs.into_iter().fold([0.0; 2], |[sum, size], (a, b)| {
+                let [own, own_size] = product(a, b);
+                [sum + own, size + own_size]
+            });
+            let here = product(&along, [&back.q, &back.v, &back.tau, &back.ctrl, &back.act][part]);
+            let size = there_size.max(here[1]);
+            let apart = (there - here[0]).abs();
             // What is held has products that only rounding makes.
             let error = if size > LEAST { apart / size } else { apart };
             certificate.add_problems_of(&own);
@@ -190,7 +196,8 @@ impl Checker<'_> {
                     }
                     1 => Some(&mut changed.v),
                     2 => Some(&mut changed.tau),
-                    _ => Some(&mut changed.ctrl),
+                    3 => Some(&mut changed.ctrl),
+                    _ => Some(&mut changed.act),
                 };
                 to.into_iter().for_each(|to| to.iter_mut().zip(&scaled).for_each(|(to, x)| *to += x));
                 states.push(changed);
@@ -200,24 +207,22 @@ impl Checker<'_> {
         out.residual = out.residual.max(residual);
         let noise = noise(residual, base);
         let h = self.options.dt.unwrap_or(model.options.timestep);
-        let away = |s: &State| {
-            (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
-        };
         let compare = |(&index, sides): (&usize, &[State])| {
             let Direction { part, ahead, .. } = &directions[index];
             let by = directions[index].width(step);
-            let (up, down) = (away(&sides[0]), away(&sides[1]));
-            let pairs = [(&up.0, &down.0, &ahead.q), (&up.1, &down.1, &ahead.v)];
-            let kinked = pairs.iter().any(|(up, down, _)| {
+            let [up, down] = [0, 1].map(|side| away(model, base, &sides[side]));
+            let pairs = up.iter().zip(&down).zip([&ahead.q, &ahead.v, &ahead.act]);
+            let kinked = pairs.clone().any(|((up, down), _)| {
                 let size = largest(up).max(largest(down)).max(by);
-                up.iter().zip(down.iter()).any(|(u, d)| (u + d).abs() > KINK * size)
+                up.iter().zip(down).any(|(u, d)| (u + d).abs() > KINK * size)
             });
-            let second = up.1.iter().zip(&down.1).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));
+            let second = up[1].iter().zip(&down[1]).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));
             // What an input of one does to what is free.
-            let natural = [[1.0, 1.0 / h], [h, 1.0], [0.0; 2], [0.0; 2]][*part];
-            let mut errors = [Entry::default(); 2];
-            for (which, ((up, down, exact), worst)) in pairs.into_iter().zip(&mut errors).enumerate() {
-                let floor = noise / by * if which == 0 { h } else { 1.0 };
+            let natural = [[1.0, 1.0 / h, 0.0], [h, 1.0, 0.0], [0.0; 3], [0.0; 3], [0.0; 3]][*part];
+            let mut errors = [Entry::default(); 3];
+            for (which, (((up, down), exact), worst)) in pairs.zip(&mut errors).enumerate() {
+                // No solver has a part in activations.
+                let floor = [noise * h, noise, ROUNDING][which] / by;
                 let scale = largest(exact).max(natural[which]);
                 let scale = if scale > LEAST { scale } else { 1.0 };
                 worst.hidden = floor / scale;

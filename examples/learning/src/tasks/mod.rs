@@ -80,7 +80,8 @@ mod tests {
                     seen + 0.7 * task.reward(state, action)
                 };
                 let n = state.v.len();
-                let (mut found, mut by_action) = (Outputs { q: vec![0.0; n], v: vec![0.0; n] }, vec![0.0; 3]);
+                let (mut found, mut by_action) =
+                    (Outputs { q: vec![0.0; n], v: vec![0.0; n], ..Outputs::default() }, vec![0.0; 3]);
                 task.observe_back(&state, &weights, &mut found);
                 task.reward_back(&state, &action, 0.7, &mut found, &mut by_action);
                 let found = [found.q, found.v, by_action].concat();

@@ -47,24 +47,29 @@ impl WorldProduct<'_> {
     pub(crate) fn on_host(self, lineariser: &dyn Lineariser, step: &WorldStep, rules: GradientRules) -> Certificate {
         match self {
             Self::Jacobian(to) => {
-                let wanted = [0, 1, 2, 3].map(|k| !to[k].is_empty() || !to[4 + k].is_empty());
+                let mut wanted = [0, 1, 2, 3].map(|k| !to[k].is_empty() || !to[4 + k].is_empty());
+                // Activations count as controls.
+                wanted[3] |= to[8..].iter().any(|to| !to.is_empty());
                 let found = lineariser.linearised(step, rules).jacobian_by(wanted);
                 let dq = [&found.dq_dq, &found.dq_dv, &found.dq_dtau, &found.dq_dctrl];
                 let dv = [&found.dv_dq, &found.dv_dv, &found.dv_dtau, &found.dv_dctrl];
-                to.into_iter().zip(dq.into_iter().chain(dv)).for_each(|(to, block)| fill(to, block));
+                let act = [&found.dq_dact, &found.dv_dact, &found.dact_dctrl, &found.dact_dact];
+                to.into_iter().zip(dq.into_iter().chain(dv).chain(act)).for_each(|(to, block)| fill(to, block));
                 found.certificate
             }
-            Self::Back { from: [q, v], to } => {
-                let outputs = Outputs { q: q.to_vec(), v: v.to_vec() };
+            Self::Back { from, to } => {
+                let [q, v, act] = from.map(<[f64]>::to_vec);
+                let outputs = Outputs { q, v, act };
                 let (found, certificate) = lineariser.for_products(step, rules).back(&outputs);
-                let parts = [&found.q, &found.v, &found.tau, &found.ctrl];
+                let parts = [&found.q, &found.v, &found.tau, &found.ctrl, &found.act];
                 to.into_iter().zip(parts).for_each(|(to, part)| fill(to, part));
                 certificate
             }
             Self::Along { from, to } => {
-                let [q, v, tau, ctrl] = from.map(<[f64]>::to_vec);
-                let (found, certificate) = lineariser.for_products(step, rules).along(&Inputs { q, v, tau, ctrl });
-                to.into_iter().zip([&found.q, &found.v]).for_each(|(to, part)| fill(to, part));
+                let [q, v, tau, ctrl, act] = from.map(<[f64]>::to_vec);
+                let inputs = Inputs { q, v, tau, ctrl, act };
+                let (found, certificate) = lineariser.for_products(step, rules).along(&inputs);
+                to.into_iter().zip([&found.q, &found.v, &found.act]).for_each(|(to, part)| fill(to, part));
                 certificate
             }
         }

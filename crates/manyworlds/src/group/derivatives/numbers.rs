@@ -185,10 +185,15 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let summary = &self.summaries[world];
         let mut problem = shared.problem(summary, self.tolerance);
         let model = &shared.model;
-        let mut after = State { q: vec![0.0; model.n_q], v: vec![0.0; model.n_v], ..State::default() };
+        let zeros = |n: usize| vec![0.0; n];
+        let (q, v, act) = (zeros(model.n_q), zeros(model.n_v), zeros(model.n_act()));
+        let mut after = State { q, v, act, ..State::default() };
         for (tree, own) in trees.iter().zip(&model.trees) {
-            let dims = shared.sets[tree.set].layout.dims;
+            let set = &shared.sets[tree.set];
+            let dims = set.layout.dims;
             let state = self.numbers(&self.sets[tree.set].states, tree.lane, dims.n_state());
+            let activations = set.activations[tree.index].iter().zip(state.some(dims.act_at(), dims.n_act as usize));
+            activations.for_each(|(&to, x)| after.act[to] = x);
             let state: Vec<f64> = state.some(0, dims.ctrl_at()).collect();
             own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = *x);
             own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = *x);

@@ -172,7 +172,7 @@ pub(crate) fn step_bytes<T: Scalar>(shared: &Shared<T>, contacts: usize, own_par
         + shared.host.lanes.trees.iter().map(tree).sum::<usize>()
         + contacts * size_of::<ContactInput>()
         + shared.host.fixed.len() * size_of::<BlockInput>()
-        + 8 * (shared.model.n_q + shared.model.n_v)
+        + 8 * (shared.model.n_q + shared.model.n_v + shared.model.n_act())
 }
 
 impl WorldStep {
@@ -192,7 +192,7 @@ impl WorldStep {
             + (self.contacts.len() + self.shared_out.get().map_or(0, Vec::len)) * size_of::<ContactInput>()
             + self.blocks.len() * size_of::<BlockInput>()
             + self.factor.as_ref().map_or(0, |kept| kept.factor.bytes())
-            + 8 * (self.after.q.len() + self.after.v.len())
+            + 8 * (self.after.q.len() + self.after.v.len() + self.after.act.len())
     }
 
     /// The step, as the derivatives take it.
@@ -227,6 +227,7 @@ impl WorldStep {
             single: T::NAME != f64::NAME,
             residual: self.residual,
             controls: self.trees.iter().map(|t| &shared.sets[t.set].actuators[t.index][..]).collect(),
+            activations: self.trees.iter().map(|t| &shared.sets[t.set].activations[t.index][..]).collect(),
         }
     }
 }

@@ -15,7 +15,7 @@ impl<T: Scalar> Chunk<T> {
         &self,
         before: &[LanesBefore<T>],
         world: usize,
-        [after_q, after_v]: [&[f64]; 2],
+        [after_q, after_v, _]: [&[f64]; 3],
         given: &mut [Stretch<T>],
     ) -> Vec<f64> {
         let (shared, width) = (&self.shared, self.store.tile());
@@ -43,7 +43,7 @@ impl<T: Scalar> Chunk<T> {
         results: &[Results<T>],
         world: usize,
         by_q: &[f64],
-        to: &mut [&mut [f64]; 4],
+        to: &mut [&mut [f64]; 5],
         certificate: &mut Certificate,
     ) -> bool {
         let shared = &self.shared;

@@ -8,14 +8,14 @@ use super::{LanesBefore, Results, judged};
 use crate::group::chunk::Chunk;
 
 impl<T: Scalar> Chunk<T> {
-    /// Writes the blocks of a world; false where its derivative is in doubt: what is left of its equations is too much, or it is
+    /// Writes the blocks of a world, which has no activations; false where its derivative is in doubt: what is left of its equations is too much, or it is
     /// not finite.
     pub(super) fn write_blocks(
         &self,
         before: &[LanesBefore<T>],
         results: &[Results<T>],
         world: usize,
-        to: &mut [&mut [f64]; 8],
+        to: &mut [&mut [f64]; 12],
         certificate: &mut Certificate,
     ) -> bool {
         let shared = &self.shared;
