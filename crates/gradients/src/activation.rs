@@ -29,22 +29,21 @@ pub(crate) fn activation_slopes(input: &TreeInput, controls: &[usize], activatio
     if dims.n_act == 0 {
         return Vec::new();
     }
-    let constants = |numbers: &[f64]| numbers.iter().copied().map(Dual::constant).collect::<Vec<_>>();
-    let (mut params, mut state) = (constants(input.params), constants(input.state));
-    params[param::TIMESTEP].slopes[TIME] = 1.0;
+    let (mut params, mut state) = (Dual::<4>::constants(input.params), Dual::constants(input.state));
+    params[param::TIMESTEP].set_slope(TIME, 1.0);
     // No activation depends on another's control: all of them are one direction.
-    state[dims.ctrl_at()..dims.tau_at()].iter_mut().for_each(|x| x.slopes[CONTROL] = 1.0);
-    state[dims.act_at()..].iter_mut().for_each(|x| x.slopes[ACTIVATION] = 1.0);
+    state[dims.ctrl_at()..dims.tau_at()].iter_mut().for_each(|x| x.set_slope(CONTROL, 1.0));
+    state[dims.act_at()..].iter_mut().for_each(|x| x.set_slope(ACTIVATION, 1.0));
     activate(&tree, Params::Lanes(&params), &mut state, &[0]);
     let own = tree.forces.iter().filter(|record| record.act != NONE);
     own.map(|record| {
-        let slopes = state[dims.act_at() + record.act as usize].slopes;
+        let own = state[dims.act_at() + record.act as usize];
         ActivationSlopes {
             activation: activations[record.act as usize],
             control: controls[record.actuator as usize],
-            by_activation: slopes[ACTIVATION],
-            by_control: slopes[CONTROL],
-            by_time: slopes[TIME],
+            by_activation: own.slope(ACTIVATION),
+            by_control: own.slope(CONTROL),
+            by_time: own.slope(TIME),
         }
     })
     .collect()

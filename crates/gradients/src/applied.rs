@@ -9,16 +9,16 @@ use manyworlds_shaders::Real;
 use manyworlds_shaders::dynamics::applied;
 use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, force, multiply};
 
-use crate::dual::{DIRECTIONS, Dual};
+use crate::dual::Dual;
 use crate::rows::Entry;
-use crate::tree::Forward;
+use crate::tree::{DIRECTIONS, Forward};
 
 /// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act
 /// `[n_act]` one behind the other. `after`: v+.
 pub(crate) fn applied_slopes(forward: &Forward, after: &[f64]) -> Vec<Entry> {
     let mut out = Vec::new();
     let tree = &forward.tree;
-    let mut state: Vec<Dual> = forward.state.iter().copied().map(Dual::constant).collect();
+    let mut state = Dual::constants(forward.state);
     for record in tree.forces.iter().filter(|record| is_along(record)) {
         along_path(forward, record, after, &mut state, &mut out);
     }
@@ -38,10 +38,12 @@ const LENGTH: usize = 0;
 const SPEED: usize = 1;
 const CONTROL: usize = 2;
 const ACTIVATION: usize = 3;
+/// A number of a law.
+type OfLaw = Dual<5>;
 
-fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mut [Dual], out: &mut Vec<Entry>) {
+fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mut [OfLaw], out: &mut Vec<Entry>) {
     let (tree, n, h) = (&forward.tree, forward.n_v(), forward.h());
-    let params = Params::<Dual>::Shared(forward.params);
+    let params = Params::<OfLaw>::Shared(forward.params);
     let gear = applied::gear(tree, Params::<f64>::Shared(forward.params), record);
     let arms: Vec<(usize, f64)> = forward.arms(record.on).collect();
     let rate = |v: &[f64]| arms.iter().map(|&(dof, arm)| arm * v[dof]).sum::<f64>();
@@ -56,11 +58,11 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
             inputs.push((ACTIVATION, tree.dims.act_at() + act, 2 * n + tree.dims.n_u as usize + act));
         }
     }
-    inputs.iter().for_each(|&(direction, at, _)| state[at].slopes[direction] = 1.0);
+    inputs.iter().for_each(|&(direction, at, _)| state[at].set_slope(direction, 1.0));
     let length = Dual::variable(gear * forward.length(record.on), LENGTH);
     let speed = Dual::variable(speed, SPEED);
     let law = applied::law_at(tree, params, record, length, speed, state);
-    inputs.iter().for_each(|&(direction, at, _)| state[at].slopes[direction] = 0.0);
+    inputs.iter().for_each(|&(direction, at, _)| state[at].set_slope(direction, 0.0));
     let implicit = Dual::constant(h * gear * gear) * law.stiffness.mul_add(Dual::constant(h), law.damping);
     let pull = Dual::constant(h * gear) * law.damping.mul_add(law.speed, law.force);
     // c, with g.v+ held.
@@ -72,18 +74,21 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
         (0..arms.len()).map(by).collect::<Vec<f64>>()
     });
     for (i, &(moved, arm)) in arms.iter().enumerate() {
-        let by_q = gear * (force.slopes[LENGTH] * lengths[i] + force.slopes[SPEED] * turned[i])
-            + implicit.value * turned_after[i];
-        let by_v = gear * force.slopes[SPEED] * arm;
+        let by_q = gear * (force.slope(LENGTH) * lengths[i] + force.slope(SPEED) * turned[i])
+            + implicit.value() * turned_after[i];
+        let by_v = gear * force.slope(SPEED) * arm;
         for (k, &(dof, arm)) in arms.iter().enumerate() {
-            out.push((dof, moved, -(by_q * arm + force.value * slopes[(k, i)])));
+            out.push((dof, moved, -(by_q * arm + force.value() * slopes[(k, i)])));
             out.push((dof, n + moved, -by_v * arm));
         }
     }
     for (direction, _, column) in inputs {
-        out.extend(arms.iter().map(|&(dof, arm)| (dof, column, -force.slopes[direction] * arm)));
+        out.extend(arms.iter().map(|&(dof, arm)| (dof, column, -force.slope(direction) * arm)));
     }
 }
+
+/// A number of what acts on bodies, with eight directions at a time.
+type OfBody = Dual<{ 1 + DIRECTIONS }>;
 
 /// Those of forces on bodies, by q and v of what moves any of these.
 fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
@@ -92,11 +97,11 @@ fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
     let mut moves = vec![false; n];
     records().flat_map(|record| tree.movers(record.on as usize)).for_each(|dof| moves[dof] = true);
     let dofs: Vec<usize> = (0..n).filter(|&dof| moves[dof]).collect();
-    let after: Vec<Dual> = after.iter().copied().map(Dual::constant).collect();
-    let params = Params::<Dual>::Shared(forward.params);
+    let after = OfBody::constants(after);
+    let params = Params::<OfBody>::Shared(forward.params);
     let (mut momentum, mut b, mut left) =
-        (vec![Dual::ZERO; tree.dims.n_m as usize], vec![Dual::ZERO; n], vec![Dual::ZERO; n]);
-    let mut add = |moved: &[usize], first: usize, [state, pose, motion]: [&[Dual]; 3], drags_only: bool| {
+        (vec![OfBody::ZERO; tree.dims.n_m as usize], vec![OfBody::ZERO; n], vec![OfBody::ZERO; n]);
+    let mut add = |moved: &[usize], first: usize, [state, pose, motion]: [&[OfBody]; 3], drags_only: bool| {
         momentum.fill(Dual::ZERO);
         b.fill(Dual::ZERO);
         left.fill(Dual::ZERO);
@@ -106,7 +111,8 @@ fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
         multiply(tree, &momentum, &after, &mut left);
         for row in 0..n {
             let change = left[row] - b[row];
-            let entries = moved.iter().zip(change.slopes).filter(|&(_, x)| x != 0.0);
+            let slopes = moved.iter().enumerate().map(|(direction, dof)| (dof, change.slope(direction)));
+            let entries = slopes.filter(|&(_, x)| x != 0.0);
             out.extend(entries.map(|(&dof, x)| (row, first + dof, -x)));
         }
     };
@@ -117,12 +123,11 @@ fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
     if records().all(|record| record.kind == force::WEIGHT) {
         return;
     }
-    let [pose, motion] =
-        [&forward.pose, &forward.motion].map(|x| x.iter().copied().map(Dual::constant).collect::<Vec<Dual>>());
+    let [pose, motion] = [&forward.pose, &forward.motion].map(|x| OfBody::constants(x));
     for moved in dofs.chunks(DIRECTIONS) {
-        let mut state: Vec<Dual> = forward.state.iter().copied().map(Dual::constant).collect();
+        let mut state = OfBody::constants(forward.state);
         for (direction, &dof) in moved.iter().enumerate() {
-            state[tree.dims.v_at() + dof].slopes[direction] = 1.0;
+            state[tree.dims.v_at() + dof].set_slope(direction, 1.0);
         }
         add(moved, n, [&state, &pose, &motion], true);
     }

@@ -3,10 +3,11 @@
 //!
 //! A parameter of a tree changes the balance and the rows, and where it moves bodies also where contacts are and what their
 //! impulses do: points, normals and distances move by the slopes of their features, and what the tree carries turns with it.
-//! From there on it is one more right-hand side of the linearised island. The slopes of balance and rows are differences of
-//! fourth order of the kernels' own results (polynomials in most parameters): no step is solved anew.
+//! From there on it is one more right-hand side of the linearised island. The slopes of a tree's balance and rows are those of the
+//! kernels' own mirrors in dual numbers, those of contacts differences of fourth order: no step is solved anew.
 
 use manyworlds_collide::derivatives::ContactChange;
+use manyworlds_shaders::Real;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::{row, row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
@@ -15,6 +16,7 @@ use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
+use manyworlds_shaders::dynamics::path::path;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
 use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
@@ -24,6 +26,7 @@ use crate::compliance::{Source, Standing};
 use crate::constraint::Law;
 use crate::contact::ContactInput;
 use crate::differences::DIFFERENCES;
+use crate::dual::Dual;
 use crate::equations::Equations;
 use crate::grid::axpy;
 use crate::member::{BodyOfTree, settings, vector};
@@ -31,7 +34,7 @@ use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::pool::Pooled;
 use crate::sparse::{ContactSettings, Node, nodes};
-use crate::tree::{Forward, pull};
+use crate::tree::Forward;
 
 /// A number that a step depends on beside its state.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,40 +108,49 @@ impl Moved {
     }
 }
 
-/// How the balance of momentum and the rows of a tree stand with other parameters: `A v+ - b - J^T lambda` of its rows,
-/// `[n_v]`, and `J v+ + e + c lambda` by row.
-fn balance(forward: &Forward, moved: &Moved, after: &[f64], at_bound: &[Option<usize>]) -> [Pooled; 2] {
+/// A number that changes with a parameter.
+type OfParameter = Dual<2>;
+
+/// How the balance of momentum and the rows of a tree change with one of its parameters: slopes of `A v+ - b - J^T lambda` of its
+/// rows, `[n_v]`, and of `J v+ + e + c lambda` by row.
+fn balance_slopes(forward: &Forward, entry: usize, after: &[f64], at_bound: &[Option<usize>]) -> [Vec<f64>; 2] {
     let tree = &forward.tree;
     let dims = tree.dims;
-    let (n_v, n_body) = (forward.n_v(), tree.bodies.len());
-    let zeros = Pooled::zeros;
-    let params = Params::<f64>::Shared(&moved.params);
+    let [n_v, n_body, n_m] = [dims.n_v, dims.n_body, dims.n_m].map(|n| n as usize);
+    let zeros = |n: usize| vec![OfParameter::ZERO; n];
+    let (mut params, state) = (Dual::constants(forward.params), Dual::constants(forward.state));
+    params[entry].set_slope(0, 1.0);
+    let numbers = Params::<OfParameter>::Lanes(&params);
+    let (mut pose, mut motion) = (zeros(POSE * n_body), zeros(SPATIAL * n_v));
+    kinematics(tree, numbers, &state, &mut pose, &mut motion);
     let (mut twist, mut work, mut force) = (zeros(SPATIAL * n_body), zeros(dims.n_work()), zeros(n_v));
-    bias(tree, params, forward.state, &moved.pose, &moved.motion, &mut twist, &mut work, &mut force);
-    let (mut mass, mut matrix, mut b) = (zeros(dims.n_m as usize), zeros(dims.n_m as usize), zeros(n_v));
-    inertia(tree, params, &moved.motion, &mut work, &mut mass);
-    momentum(tree, params, forward.state, &mass, &force, &mut matrix, &mut b);
-    let pull = pull(tree, &moved.params, forward.state, [&moved.pose, &moved.motion]);
-    applied(tree, params, forward.state, &moved.pose, &moved.motion, &pull, &mut matrix, &mut b);
-    let mut left = zeros(n_v);
-    multiply(tree, &matrix, after, &mut left);
-    left.iter_mut().zip(b.iter()).for_each(|(left, b)| *left -= b);
+    bias(tree, numbers, &state, &pose, &motion, &mut twist, &mut work, &mut force);
+    let (mut mass, mut matrix, mut b) = (zeros(n_m), zeros(n_m), zeros(n_v));
+    inertia(tree, numbers, &motion, &mut work, &mut mass);
+    momentum(tree, numbers, &state, &mass, &force, &mut matrix, &mut b);
+    let mut pull = zeros(dims.n_pull as usize);
+    path(tree, numbers, &state, &pose, &motion, &mut pull);
+    applied(tree, numbers, &state, &pose, &motion, &pull, &mut matrix, &mut b);
+    let (after, mut left) = (Dual::constants(after), zeros(n_v));
+    multiply(tree, &matrix, &after, &mut left);
+    left.iter_mut().zip(&b).for_each(|(left, b)| *left -= *b);
     let head = row_head(dims.row_width);
     let mut rows = zeros(tree.rows.len() * head);
-    row_laws(tree, &params, forward.state, &pull, &mut rows);
-    let mut speeds = zeros(tree.rows.len());
+    row_laws(tree, &numbers, &state, &pull, &mut rows);
+    let mut speeds = vec![0.0; tree.rows.len()];
     for (index, record) in tree.rows.iter().enumerate() {
         let numbers = &rows[index * head..(index + 1) * head];
-        let impulse = at_bound[index].map_or(forward.impulses[index], |bound| numbers[bound]);
-        let mut speed = numbers[row::BIAS] + numbers[row::COMPLIANCE] * impulse;
+        let impulse = Dual::constant(forward.impulses[index]);
+        let impulse = at_bound[index].map_or(impulse, |bound| numbers[bound]);
+        let mut speed = numbers[row::COMPLIANCE].mul_add(impulse, numbers[row::BIAS]);
         for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
             let j = row_coefficient(numbers, k);
             left[dof as usize] -= j * impulse;
-            speed += j * after[dof as usize];
+            speed = j.mul_add(after[dof as usize], speed);
         }
-        speeds[index] = speed;
+        speeds[index] = speed.slope(0);
     }
-    [left, speeds]
+    [left.iter().map(|x| x.slope(0)).collect(), speeds]
 }
 
 /// An island some trees of which have other parameters.
@@ -363,7 +375,7 @@ impl Equations<'_> {
         });
         let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
         for m in (0..self.members.len()).filter(|&m| which(m)) {
-            self.by_own(m, &scenes, step, &mut by_force, &mut by_rows);
+            self.by_own(m, entry, &mut by_force, &mut by_rows);
         }
         // Where contacts are.
         let twist = |body: Option<BodyOfTree>, p: Vector3<f64>| -> [f64; 6] {
@@ -415,7 +427,7 @@ impl Equations<'_> {
     }
 
     /// What a member's own balance and rows add to dF and ds.
-    fn by_own(&self, m: usize, scenes: &[Scene; 4], step: f64, by_force: &mut [f64], by_rows: &mut [f64]) {
+    fn by_own(&self, m: usize, entry: usize, by_force: &mut [f64], by_rows: &mut [f64]) {
         let member = &self.members[m];
         let forward = &member.forward;
         // Where each row stands among the island's, and the bound it is at.
@@ -434,14 +446,10 @@ impl Equations<'_> {
                 at_bound[index] = Some(if nearer { row::LOWER } else { row::UPPER });
             }
         }
-        for (scene, (_, weight)) in scenes.iter().zip(DIFFERENCES) {
-            let Some(moved) = &scene.moved[m] else { continue };
-            let [left, speeds] = balance(forward, moved, &member.after, &at_bound);
-            let weight = weight / step;
-            left.iter().enumerate().for_each(|(i, x)| by_force[member.at[0] + i] -= weight * x);
-            for (place, speed) in places.iter().zip(speeds.iter()) {
-                place.iter().for_each(|&at| by_rows[at] += weight * speed);
-            }
+        let [left, speeds] = balance_slopes(forward, entry, &member.after, &at_bound);
+        left.iter().enumerate().for_each(|(i, x)| by_force[member.at[0] + i] -= x);
+        for (place, speed) in places.iter().zip(speeds) {
+            place.iter().for_each(|&at| by_rows[at] += speed);
         }
     }
 

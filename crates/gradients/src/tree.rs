@@ -16,9 +16,15 @@ use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, join
 use manyworlds_shaders::math::quat_mul;
 
 use crate::bias::closed_below;
-use crate::dual::{DIRECTIONS, Dual};
+use crate::dual::Dual;
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
+
+/// Dofs whose positions dual numbers are about at a time.
+pub(crate) const DIRECTIONS: usize = 8;
+
+/// A number that changes with some positions.
+type OfPositions = Dual<{ 1 + DIRECTIONS }>;
 
 /// A tree before a step.
 #[derive(Debug, Clone, Copy)]
@@ -330,12 +336,12 @@ impl<'a> Forward<'a> {
             }
             let dofs: Vec<usize> = (0..n).filter(|&dof| turns[dof]).collect();
             let mut slopes = Grid::zeros(n, n_pull);
-            let mut pull = vec![Dual::ZERO; n_pull];
+            let mut pull = vec![OfPositions::ZERO; n_pull];
             for moved in dofs.chunks(DIRECTIONS) {
                 let (state, [pose, motion]) = self.along_positions(moved);
                 path::path(tree, Params::Shared(self.params), &state, &pose, &motion, &mut pull);
                 for (direction, &dof) in moved.iter().enumerate() {
-                    slopes.row_mut(dof).iter_mut().zip(&pull).for_each(|(to, x)| *to = x.slopes[direction]);
+                    slopes.row_mut(dof).iter_mut().zip(&pull).for_each(|(to, x)| *to = x.slope(direction));
                 }
             }
             slopes
@@ -343,9 +349,9 @@ impl<'a> Forward<'a> {
     }
 
     /// The state, and what kinematics make of it, with slopes along changes of the positions by some dofs, one a direction.
-    pub(crate) fn along_positions(&self, dofs: &[usize]) -> (Vec<Dual>, [Vec<Dual>; 2]) {
+    pub(crate) fn along_positions(&self, dofs: &[usize]) -> (Vec<OfPositions>, [Vec<OfPositions>; 2]) {
         let tree = &self.tree;
-        let mut state: Vec<Dual> = self.state.iter().copied().map(Dual::constant).collect();
+        let mut state = Dual::constants(self.state);
         for (direction, &dof) in dofs.iter().enumerate() {
             let joint = &tree.joints[tree.dofs[dof].joint as usize];
             let (q, at) = (joint.q_begin as usize, dof - joint.dof_begin as usize);
@@ -358,11 +364,11 @@ impl<'a> Forward<'a> {
             if let Some((q, first)) = turns {
                 let mut turn = [0.0; 4];
                 turn[1 + at - first] = 0.5;
-                let now = std::array::from_fn(|k| state[q + k].value);
+                let now = std::array::from_fn(|k| state[q + k].value());
                 let change = quat_mul(now, turn);
-                (0..4).for_each(|k| state[q + k].slopes[direction] = change[k]);
+                (0..4).for_each(|k| state[q + k].set_slope(direction, change[k]));
             } else {
-                state[q + at].slopes[direction] = 1.0;
+                state[q + at].set_slope(direction, 1.0);
             }
         }
         let mut frames = [POSE * tree.bodies.len(), SPATIAL * tree.dofs.len()].map(|n| vec![Dual::ZERO; n]);
