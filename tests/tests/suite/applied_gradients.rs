@@ -165,7 +165,7 @@ fn gradients_of_expected_losses_go_through_activations() {
         let [mean, other] = [first, zeroth].map(|of| of.mean.act[k]);
         let [own, others] = [first, zeroth].map(|of| of.standard_error.act[k]);
         assert!((mean - other).abs() < 4.0 * own.hypot(others), "{k}: {mean:e} +- {own:e}, {other:e} +- {others:e}");
-        assert!(own < 1e-3 * size && others < 0.02 * size, "{k}: {own:e} and {others:e} of {size:e}");
+        assert!(own < 1e-3 * size && others < 0.03 * size, "{k}: {own:e} and {others:e} of {size:e}");
     }
 }
 
