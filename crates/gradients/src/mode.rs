@@ -1,5 +1,7 @@
 //! Which branch of its law each constraint of a solved step is on, and how far from the next branch.
 
+use manyworlds_shaders::contact::gradient::layout::SLOW;
+
 use crate::constraint::{Constraint, Law};
 use crate::model::ContactModel;
 
@@ -95,7 +97,14 @@ fn cone(mu: f64, lambda: [f64; 3], sigma: [f64; 3], y: [f64; 3]) -> Local {
         return Local::new(Mode::Sticking, inside.min(y[2]));
     }
     let margin = if mu > 0.0 { (-inside).min(y[2]) } else { y[2] };
-    Local { drag: against(sigma), ..Local::new(Mode::Sliding, margin) }
+    let drag = if sigma[0].hypot(sigma[1]) > SLOW {
+        against(sigma)
+    } else if slip > 0.0 {
+        [y[0] / slip, y[1] / slip]
+    } else {
+        [0.0; 2]
+    };
+    Local { drag, ..Local::new(Mode::Sliding, margin) }
 }
 
 /// The projection of `-R^-1 sigma^` on the cone in the metric R (Castro 2022, appendix C), its conditions times R.

@@ -13,6 +13,10 @@
 
 use crate::dynamics::tree::TreeDims;
 
+/// What slides slower than this, m/s, slides against its impulse: which way it slips is rounding. What slides faster slides against its
+/// slip, which redundant contacts have in common to rounding, as impulses have not.
+pub const SLOW: f64 = 1e-7;
+
 /// Words of a tile in `places`.
 pub mod place {
     /// First slot.

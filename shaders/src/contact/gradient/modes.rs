@@ -1,6 +1,6 @@
 //! Modes of constraints at the solution, and the unknowns that each leaves free: those of Q. Le Lidec et al. 2024, section III-B.
 
-use super::layout::{kink, row_shift, unknown};
+use super::layout::{SLOW, kink, row_shift, unknown};
 use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, slot};
 use crate::real::{Mask, Real, Scalar};
 
@@ -51,9 +51,9 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
     out.margin(exists & !acts, y[2].abs());
     let mu = own[slot::MU];
     let rough = zero.lt(mu);
-    let slip = y[0].mul_add(y[0], y[1] * y[1]).sqrt();
+    let along = y[0].mul_add(y[0], y[1] * y[1]).sqrt();
     // Distance to the cone's surface along its normal.
-    let inside = mu.mul_add(y[2], -slip) / mu.mul_add(mu, one).sqrt();
+    let inside = mu.mul_add(y[2], -along) / mu.mul_add(mu, one).sqrt();
     let sticks = acts & rough & zero.le(inside);
     out.margin(acts, y[2].min(kinks[kink::MARGIN]));
     out.margin(acts & rough, inside.abs());
@@ -62,9 +62,11 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
         return;
     }
     let slip = sigma[0].mul_add(sigma[0], sigma[1] * sigma[1]).sqrt();
-    let moving = zero.lt(slip);
-    let per = one / R::select(moving, slip, one);
-    let drag = [0, 1].map(|k| R::select(moving, -(sigma[k] * per), zero));
+    let fast = R::lit(SLOW).lt(slip);
+    let length = R::select(fast, slip, along);
+    let slides = zero.lt(length);
+    let per = one / R::select(slides, length, one);
+    let drag = [0, 1].map(|k| R::select(slides, R::select(fast, -sigma[k], y[k]) * per, zero));
     let alpha = slip / R::select(rough & acts, mu * impulse[2], one);
     // Small impulses must not make the other equations look like rounding.
     let scale = delassus / R::select(exists, delassus + alpha, one);

@@ -38,7 +38,8 @@ fn contact(own: Own, s: u32) -> Mode {
     let mu = constraint[at + SLOT_MU * TILE];
     let rough = zero < mu;
     // Distance to the cone's surface along its normal.
-    let inside = fma(mu, y.z, -sqrt(fma(y.x, y.x, y.y * y.y))) / sqrt(fma(mu, mu, one));
+    let along = sqrt(fma(y.x, y.x, y.y * y.y));
+    let inside = fma(mu, y.z, -along) / sqrt(fma(mu, mu, one));
     let kinks = own.shift + (s * slot_shift(n) + 3u * n) * TILE;
     var margin = UNBOUNDED;
     if exists && !acts {
@@ -48,8 +49,10 @@ fn contact(own: Own, s: u32) -> Mode {
         margin = min(margin, select(margin, abs(inside), rough));
     }
     let slip = sqrt(fma(sigma.x, sigma.x, sigma.y * sigma.y));
-    let per = one / select(one, slip, zero < slip);
-    let drag = select(vec2<real>(zero, zero), sigma.xy * -per, zero < slip);
+    let fast = SLOW < slip;
+    let length = select(along, slip, fast);
+    let per = one / select(one, length, zero < length);
+    let drag = select(vec2<real>(zero, zero), select(y.xy, -sigma.xy, fast) * per, zero < length);
     let sticks = rough && zero <= inside;
     let alpha = slip / select(one, mu * lambda.z, rough && acts);
     // Small impulses must not make the other equations look like rounding.
