@@ -8,9 +8,16 @@ use manyworlds::{
     Precision, Product, random,
 };
 
-/// Scenes and how many steps bring them into contact.
-const SCENES: [(&str, u64); 5] =
-    [("half-cheetah", 200), ("humanoid", 300), ("quadruped", 200), ("ant", 200), ("arm7", 100)];
+/// Scenes and how many steps bring them into contact; the last two have forces along tendons and of muscles, and of a fluid.
+const SCENES: [(&str, u64); 7] = [
+    ("half-cheetah", 200),
+    ("humanoid", 300),
+    ("quadruped", 200),
+    ("ant", 200),
+    ("arm7", 100),
+    ("../tests/golden/models/actuated.xml", 100),
+    ("../crates/environments/assets/swimmer.xml", 100),
+];
 
 fn options() -> BatchOptions {
     BatchOptions {

@@ -33,6 +33,11 @@ impl Parameter {
             | P::JointDamping(_)
             | P::JointArmature(_)
             | P::JointFriction(_)
+            | P::ActuatorTimes(_)
+            | P::MuscleForce(_)
+            | P::TendonStiffness(_)
+            | P::TendonDamping(_)
+            | P::TendonFriction(_)
             | P::StiffnessDamping
             | P::MassDamping
             | P::SurfaceFriction => all(values, |x| x >= 0.0, "a number not below zero"),
@@ -41,7 +46,11 @@ impl Parameter {
                 n if (n - 1.0).abs() < 1e-6 => Ok(()),
                 n => Err(format!("expected numbers of unit length, found a length of {n}")),
             },
-            P::JointRange(_) | P::ActuatorControlRange(_) | P::ActuatorForceRange(_) => match *values {
+            P::JointRange(_)
+            | P::ActuatorControlRange(_)
+            | P::ActuatorForceRange(_)
+            | P::TendonRange(_)
+            | P::TendonSpringRange(_) => match *values {
                 [lower, upper] if lower > upper => Err(format!("the bounds are reversed: {lower} and {upper}")),
                 _ => Ok(()),
             },
@@ -50,6 +59,7 @@ impl Parameter {
             P::Gravity
             | P::BodyPosition(_)
             | P::BodyCom(_)
+            | P::BodyGravityCompensation(_)
             | P::JointAnchor(_)
             | P::JointReference(_)
             | P::JointSpringReference(_)

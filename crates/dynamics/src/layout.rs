@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use manyworlds_shaders::dynamics::sensors::Sensors;
-use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param, row};
+use manyworlds_shaders::dynamics::tree::{
+    ForceRecord, NONE, Tree, TreeDims, actuator_param, body_param, force, joint, joint_param, param, row,
+};
 
 use crate::soft_param;
 
@@ -18,7 +20,7 @@ pub struct TreeLayout {
     pub sensor_at: Option<u32>,
 }
 
-/// A parameter of a tree, by name. Bodies, joints, actuators and couplings are numbered within the tree.
+/// A parameter of a tree, by name. Bodies, joints, actuators, couplings and tendons are numbered within the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Parameter {
     /// Time step, s.
@@ -37,6 +39,8 @@ pub enum Parameter {
     BodyOrientation(usize),
     /// kg
     BodyMass(usize),
+    /// Fraction of the weight that is carried; acts where the model carries any of the body's.
+    BodyGravityCompensation(usize),
     /// Centre of mass in the body frame, m, 3.
     BodyCom(usize),
     /// About the centre of mass in body axes (xx, yy, zz, xy, xz, yz), kg m^2, 6.
@@ -69,8 +73,22 @@ pub enum Parameter {
     ActuatorControlRange(usize),
     /// Bounds of the force, 2; a drive without them in the model has no row, and then they only clamp its explicit part.
     ActuatorForceRange(usize),
+    /// Time constants of the activation and the smoothing between them, s, 3; act where the model's actuator has dynamics that use them.
+    ActuatorTimes(usize),
+    /// Peak force of a muscle, N.
+    MuscleForce(usize),
     /// Polynomial coefficients, constant first, 5.
     CouplingCoefficients(usize),
+    /// N/m, or N m/rad for those of joints; acts where the model's tendon has a spring or damper, as the next two do.
+    TendonStiffness(usize),
+    /// N s/m or N m s/rad
+    TendonDamping(usize),
+    /// Lengths between which the spring is slack, 2, m or rad.
+    TendonSpringRange(usize),
+    /// Bounds of the length, 2, m or rad; act where the model gives the tendon any.
+    TendonRange(usize),
+    /// N or N m; acts where the model gives the tendon any.
+    TendonFriction(usize),
     /// Young's modulus of a soft body, Pa.
     Young,
     /// Poisson's ratio of a soft body.
@@ -136,6 +154,12 @@ impl TreeLayout {
         let body = |b, at, count| record(b, dims.n_body as usize, body_param(b), at, count);
         let joint = |j, at, count| record(j, n_joint, joint_param(dims, j), at, count);
         let actuator = |a, at, count| record(a, dims.n_u as usize, actuator_param(dims, a), at, count);
+        let force = |is_it: &dyn Fn(&ForceRecord) -> bool, at: usize, count: usize| {
+            let record = self.tree().forces.iter().find(|record| is_it(record))?;
+            let start = record.param as usize + at;
+            Some(start..start + count)
+        };
+        let is_spring = |record: &ForceRecord, tendon| record.kind == force::SPRING && record.on as usize == tendon;
         match parameter {
             P::Timestep => header(param::TIMESTEP, 1),
             P::Gravity => header(param::GRAVITY, 3),
@@ -145,6 +169,9 @@ impl TreeLayout {
             P::BodyPosition(b) => body(b, param::BODY_POSITION, 3),
             P::BodyOrientation(b) => body(b, param::BODY_ORIENTATION, 4),
             P::BodyMass(b) => body(b, param::BODY_MASS, 1),
+            P::BodyGravityCompensation(b) => {
+                force(&|record| record.kind == force::WEIGHT && record.on as usize == b, param::FORCE_FRACTION, 1)
+            }
             P::BodyCom(b) => body(b, param::BODY_COM, 3),
             P::BodyInertia(b) => body(b, param::BODY_INERTIA, 6),
             P::JointAnchor(j) => joint(j, param::JOINT_ANCHOR, 3),
@@ -161,6 +188,19 @@ impl TreeLayout {
             P::ActuatorBias(a) => actuator(a, param::ACTUATOR_BIAS, 3),
             P::ActuatorControlRange(a) => actuator(a, param::ACTUATOR_CONTROL, 2),
             P::ActuatorForceRange(a) => actuator(a, param::ACTUATOR_FORCE, 2),
+            P::ActuatorTimes(a) => force(
+                &|record| record.actuator as usize == a && record.kind == force::ACTUATOR && record.act != NONE,
+                param::FORCE_TIMES,
+                3,
+            ),
+            P::MuscleForce(a) => {
+                force(&|record| record.actuator as usize == a && record.muscle != 0, param::FORCE_PEAK, 1)
+            }
+            P::TendonStiffness(t) => force(&|record| is_spring(record, t), param::FORCE_STIFFNESS, 1),
+            P::TendonDamping(t) => force(&|record| is_spring(record, t), param::FORCE_DAMPING, 1),
+            P::TendonSpringRange(t) => force(&|record| is_spring(record, t), param::FORCE_SLACK, 2),
+            P::TendonRange(t) => self.tendon_row(row::TENDON_LIMIT, t, param::PATH_LOWER, 2),
+            P::TendonFriction(t) => self.tendon_row(row::TENDON_FRICTION, t, param::PATH_FRICTION, 1),
             P::CouplingCoefficients(c) => {
                 let start = dims.coupling_param as usize + c * param::COUPLING;
                 record(c, self.n_coupling(), start, param::COUPLING_COEFFICIENTS, 5)
@@ -173,6 +213,13 @@ impl TreeLayout {
             P::SurfaceFriction => soft(soft_param::FRICTION),
             P::Pressure(region) => region.checked_add(soft_param::PRESSURE).and_then(soft),
         }
+    }
+
+    /// Where the numbers of a tendon are that has a row of a kind.
+    fn tendon_row(&self, kind: u32, tendon: usize, at: usize, count: usize) -> Option<Range<usize>> {
+        let record = self.tree().rows.iter().find(|record| record.kind == kind && record.q as usize == tendon)?;
+        let start = record.param as usize + at;
+        Some(start..start + count)
     }
 
     /// Entries of q that a joint's spring refers to.

@@ -2,11 +2,12 @@
 
 use manyworlds_shaders::dynamics::tree::param;
 
-use crate::activation::{ActivationSlopes, activation_slopes};
+use crate::activation::{ActivationSlopes, activation_slopes, activations_by};
 use crate::certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
 use crate::compliance::Source;
 use crate::contact::ContactInput;
 use crate::dense::{Dense, Residuals};
+use crate::equations::Equations;
 use crate::input::StepInput;
 use crate::island::Island;
 use crate::islands::islands;
@@ -213,6 +214,18 @@ impl<'a> Linearised<'a> {
         &self.modes
     }
 
+    /// How the activations of a tree of an island change with an entry of its parameters.
+    fn add_activations(&self, equations: &Equations, place: &Place, member: usize, entry: usize, act: &mut [f64]) {
+        let own = &equations.members[member];
+        if own.forward.tree.dims.n_act == 0 {
+            return;
+        }
+        // They stand behind its controls.
+        let numbers = &place.controls[own.controls()][own.forward.tree.actuators.len()..];
+        let changes = activations_by(&own.forward, entry);
+        numbers.iter().zip(changes).for_each(|(&number, change)| act[number - self.n_u] = change);
+    }
+
     /// Zeros.
     fn outputs(&self) -> Outputs {
         let [q, v] = [(); 2].map(|()| vec![0.0; self.n_v]);
@@ -324,9 +337,6 @@ impl<'a> Linearised<'a> {
     #[must_use]
     pub fn along_parameter(&self, parameter: &StepParameter, certificate: &mut Certificate) -> Outputs {
         let mut out = self.outputs();
-        if matches!(parameter, StepParameter::Every { entry: param::TIMESTEP, .. }) {
-            self.activations.iter().for_each(|own| out.act[own.activation] = own.by_time);
-        }
         for Part { system, place } in &self.islands {
             let equations = system.equations();
             let between = |[a, b]: [usize; 2]| {
@@ -342,11 +352,14 @@ impl<'a> Linearised<'a> {
                     let Ok(own) = equations.island.trees.binary_search(tree) else { continue };
                     [force, rows] = equations.by_tree_parameter(Some(own), *entry, *scale);
                     equations.add_changes(bodies, &mut force);
+                    self.add_activations(equations, place, own, *entry, &mut out.act);
                 }
                 StepParameter::Every { entry, scale, bodies } => {
                     [force, rows] = equations.by_tree_parameter(None, *entry, *scale);
                     equations.add_changes(bodies, &mut force);
                     by_time = if *entry == param::TIMESTEP { 1.0 } else { 0.0 };
+                    let members = 0..equations.members.len();
+                    members.for_each(|member| self.add_activations(equations, place, member, *entry, &mut out.act));
                 }
                 StepParameter::Friction { geoms } => {
                     for at in between(*geoms) {

@@ -17,6 +17,7 @@ enum Kind {
     Body(fn(usize) -> Parameter),
     Joint(fn(usize) -> Parameter),
     Actuator(fn(usize) -> Parameter),
+    Tendon(fn(usize) -> Parameter),
     Geom(GeomParameter),
     Soft(Parameter),
     /// Of a region of a soft body.
@@ -24,7 +25,7 @@ enum Kind {
 }
 
 /// Parameters by the names that Python has for them.
-const PARAMETERS: [(&str, Kind); 30] = [
+const PARAMETERS: [(&str, Kind); 38] = [
     ("timestep", Kind::Every(Parameter::Timestep)),
     ("gravity", Kind::Every(Parameter::Gravity)),
     ("correction_fraction", Kind::Every(Parameter::CorrectionFraction)),
@@ -33,6 +34,7 @@ const PARAMETERS: [(&str, Kind); 30] = [
     ("body_orientation", Kind::Body(Parameter::BodyOrientation)),
     ("body_mass", Kind::Body(Parameter::BodyMass)),
     ("body_com", Kind::Body(Parameter::BodyCom)),
+    ("body_gravity_compensation", Kind::Body(Parameter::BodyGravityCompensation)),
     ("body_inertia", Kind::Body(Parameter::BodyInertia)),
     ("joint_anchor", Kind::Joint(Parameter::JointAnchor)),
     ("joint_axis", Kind::Joint(Parameter::JointAxis)),
@@ -45,6 +47,13 @@ const PARAMETERS: [(&str, Kind); 30] = [
     ("actuator_gain", Kind::Actuator(Parameter::ActuatorGain)),
     ("actuator_bias", Kind::Actuator(Parameter::ActuatorBias)),
     ("actuator_force_range", Kind::Actuator(Parameter::ActuatorForceRange)),
+    ("actuator_times", Kind::Actuator(Parameter::ActuatorTimes)),
+    ("muscle_force", Kind::Actuator(Parameter::MuscleForce)),
+    ("tendon_stiffness", Kind::Tendon(Parameter::TendonStiffness)),
+    ("tendon_damping", Kind::Tendon(Parameter::TendonDamping)),
+    ("tendon_spring_range", Kind::Tendon(Parameter::TendonSpringRange)),
+    ("tendon_range", Kind::Tendon(Parameter::TendonRange)),
+    ("tendon_friction", Kind::Tendon(Parameter::TendonFriction)),
     ("geom_size", Kind::Geom(GeomParameter::Size)),
     ("geom_friction", Kind::Geom(GeomParameter::Friction)),
     ("geom_restitution", Kind::Geom(GeomParameter::Restitution)),
@@ -108,12 +117,17 @@ fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Fo
         Kind::Actuator(parameter) => {
             let names: Vec<_> = model.actuators.iter().map(|a| a.name.as_str()).collect();
             let actuator = index("actuator", of, &names)?;
-            let tree_of = |a: usize| {
-                let bodies = model.bodies_of(&model.actuators[a].transmission);
-                bodies.into_iter().find_map(|body| model.bodies[body].tree)
-            };
+            let tree_of = |a: usize| tree_of_bodies(model, model.bodies_of(&model.actuators[a].transmission));
             let tree = tree_of(actuator).ok_or_else(|| fixed("actuator"))?;
             let before = (0..actuator).filter(|&a| tree_of(a) == Some(tree)).count();
+            Ok(Found::Trees(vec![tree], parameter(before)))
+        }
+        Kind::Tendon(parameter) => {
+            let names: Vec<_> = model.tendons.iter().map(|t| t.name.as_str()).collect();
+            let tendon = index("tendon", of, &names)?;
+            let tree_of = |t: usize| tree_of_bodies(model, model.bodies_of_path(&model.tendons[t].path));
+            let tree = tree_of(tendon).ok_or_else(|| fixed("tendon"))?;
+            let before = (0..tendon).filter(|&t| tree_of(t) == Some(tree)).count();
             Ok(Found::Trees(vec![tree], parameter(before)))
         }
         Kind::Geom(parameter) => {
@@ -128,6 +142,11 @@ fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Fo
             Ok(Found::Trees(vec![soft_tree(model, Some(&body))?], parameter(region)))
         }
     }
+}
+
+/// The tree that some of these bodies are in.
+fn tree_of_bodies(model: &Model, bodies: Vec<usize>) -> Option<usize> {
+    bodies.into_iter().find_map(|body| model.bodies[body].tree)
 }
 
 /// The tree of a soft body.
@@ -243,8 +262,8 @@ impl Batch {
         self.with(py, |batch| new.apply(batch, &worlds))
     }
 
-    /// Derivatives of the last step of one world by parameters: a record of dq, dv `(n_v, numbers)`, q+ in its tangent space;
-    /// valid, problems and margin as `jacobian` has them.
+    /// Derivatives of the last step of one world by parameters: a record of dq, dv `(n_v, numbers)`, q+ in its tangent space, and
+    /// dact `(n_act, numbers)`; valid, problems and margin as `jacobian` has them.
     ///
     /// parameters: a list of names, or pairs of name and `of`, as `set_parameter` takes them; those of several numbers have a
     /// column each. "geom_friction" and "geom_restitution" are those of the contacts of two geoms: `("geom_friction", ("ball",
@@ -270,11 +289,13 @@ impl Batch {
         }
         let found = self.with(py, |batch| batch.parameter_derivatives(world, &wanted))?;
         let parts = PyDict::new(py);
-        let shape = [model.n_v, found.columns.len()];
-        let rows = |column: fn(&manyworlds::Outputs) -> &[f64]| -> Vec<f64> {
-            (0..model.n_v).flat_map(|i| found.columns.iter().map(move |of| column(of)[i])).collect()
-        };
-        for (name, numbers) in [("dq", rows(|of| &of.q)), ("dv", rows(|of| &of.v))] {
+        type Column = fn(&manyworlds::Outputs) -> &[f64];
+        let columns: [(&str, usize, Column); 3] =
+            [("dq", model.n_v, |of| &of.q), ("dv", model.n_v, |of| &of.v), ("dact", model.n_act(), |of| &of.act)];
+        for (name, rows, column) in columns {
+            let row = |i: usize| found.columns.iter().map(move |of| column(of)[i]);
+            let numbers: Vec<f64> = (0..rows).flat_map(row).collect();
+            let shape = [rows, found.columns.len()];
             parts.set_item(name, with_real!(self.precision(), T => reals::<T>(py, &shape, &numbers))?)?;
         }
         parts.set_item("valid", found.certificate.valid())?;

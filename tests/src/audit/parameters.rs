@@ -91,6 +91,7 @@ fn parameters(model: &Model, batch: &mut Batch, which: u64) -> Vec<(ModelParamet
         }
         for i in 0..own.bodies.len() {
             of.extend([P::BodyPosition(i), P::BodyOrientation(i), P::BodyMass(i), P::BodyCom(i), P::BodyInertia(i)]);
+            of.push(P::BodyGravityCompensation(i));
         }
         for i in 0..own.joints.len() {
             of.extend([P::JointAnchor(i), P::JointAxis(i), P::JointRange(i), P::JointStiffness(i), P::JointDamping(i)]);
@@ -99,6 +100,11 @@ fn parameters(model: &Model, batch: &mut Batch, which: u64) -> Vec<(ModelParamet
         // Of a tree those that it has.
         for i in 0..model.actuators.len() {
             of.extend([P::ActuatorGear(i), P::ActuatorGain(i), P::ActuatorBias(i), P::ActuatorForceRange(i)]);
+            of.push(P::MuscleForce(i));
+        }
+        for i in 0..model.tendons.len() {
+            of.extend([P::TendonStiffness(i), P::TendonDamping(i), P::TendonSpringRange(i), P::TendonRange(i)]);
+            of.push(P::TendonFriction(i));
         }
         all.extend(of.into_iter().map(|parameter| ModelParameter::Tree { tree, parameter }));
     }
@@ -109,7 +115,10 @@ fn parameters(model: &Model, batch: &mut Batch, which: u64) -> Vec<(ModelParamet
             ModelParameter::Size { geom } => sizes(&model.geoms[geom].shape)?,
             _ => return None,
         };
-        values.iter().any(|x| *x != 0.0).then_some((parameter, values))
+        // Bounds on each other can be moved one way alone.
+        let is_closed = matches!(parameter, ModelParameter::Tree { parameter: P::TendonSpringRange(_), .. })
+            && values[0] >= values[1];
+        (!is_closed && values.iter().any(|x| *x != 0.0)).then_some((parameter, values))
     };
     let mut all: Vec<_> = all.into_iter().filter_map(with_values).collect();
     for place in 0..MOST.min(all.len().saturating_sub(1)) {

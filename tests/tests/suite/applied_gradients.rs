@@ -169,7 +169,7 @@ fn gradients_of_expected_losses_go_through_activations() {
     }
 }
 
-/// All blocks of a step's Jacobian, those of activations too, against differences; and the change by the time step.
+/// All blocks of a step's Jacobian, those of activations too, against differences.
 #[test]
 fn the_jacobian_has_blocks_of_activations() {
     let (model, start) = arm();
@@ -183,25 +183,69 @@ fn the_jacobian_has_blocks_of_activations() {
     }
     // Only what acts at the end of the step comes to velocities from its control at once.
     assert!(found.jacobian.dv_dctrl.chunks(5).all(|row| row[..4] == [0.0; 4] && row[4] != 0.0), "{found:?}");
+}
 
-    let after = |h: f64| {
-        let mut model = model.clone();
-        model.options.timestep = h;
-        let mut batch = arms(&model, &state, 1);
-        batch.step::<f64>(&[]).expect("a step");
-        batch.state(0).expect("a state")
-    };
-    let [ahead, behind] = [2.001e-3, 1.999e-3].map(after);
+/// Velocities and activations by the time step, and by what tendons, muscles and activations are made of.
+#[test]
+fn derivatives_by_parameters_of_forces_are_those_of_differences() {
+    use Parameter as P;
+    let (model, start) = arm();
+    let state = State { ctrl: vec![0.6, 0.2, 0.5, 0.3, -0.4], ..start };
     let mut batch = arms(&model, &state, 1);
-    batch.keep_steps(true).expect("double precision");
-    batch.step::<f64>(&[]).expect("a step");
-    let by_time = batch.parameter_derivatives(0, &[ModelParameter::Every(Parameter::Timestep)]).expect("derivatives");
-    for (what, found, ahead, behind) in
-        [("v", &by_time.columns[0].v, &ahead.v, &behind.v), ("act", &by_time.columns[0].act, &ahead.act, &behind.act)]
+    let parameters = [
+        P::TendonStiffness(1),
+        P::TendonDamping(1),
+        P::MuscleForce(0),
+        P::MuscleForce(1),
+        P::ActuatorTimes(0),
+        P::ActuatorTimes(1),
+        P::ActuatorTimes(2),
+        P::ActuatorTimes(4),
+        P::ActuatorGear(3),
+        P::Timestep,
+    ];
+    for parameter in parameters {
+        let values = batch.parameter(0, 0, parameter).expect("a parameter");
+        let mut after = |moved: &[f64]| {
+            let mut other = arms(&model, &state, 1);
+            other.set_parameter(0, 0, parameter, moved).expect("a parameter");
+            other.reset(&[(0, state.clone())]).expect("a state");
+            run(&mut other, 1);
+            let State { v, act, .. } = manyworlds_tests::batches::state(&mut other, 0);
+            [v, act].concat()
+        };
+        let asked = match parameter {
+            P::Timestep => ModelParameter::Every(parameter),
+            _ => ModelParameter::Tree { tree: 0, parameter },
+        };
+        batch.keep_steps(true).expect("double precision");
+        batch.reset(&[(0, state.clone())]).expect("a state");
+        run(&mut batch, 1);
+        let found = batch.parameter_derivatives(0, &[asked]).expect("derivatives");
+        assert!(found.certificate.valid(), "{parameter:?}: {:?}", found.certificate);
+        let mut most = 0.0_f64;
+        for (k, column) in found.columns.iter().enumerate().filter(|&(k, _)| values[k] != 0.0) {
+            let by = 1e-5 * values[k];
+            let [ahead, behind] = [by, -by].map(|by| {
+                let mut moved = values.clone();
+                moved[k] += by;
+                after(&moved)
+            });
+            let expected: Vec<f64> = ahead.iter().zip(behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
+            let found = [&column.v[..], &column.act[..]].concat();
+            let off = largest_difference(&found, &expected);
+            assert!(off < 1e-6 * largest(&expected).max(1e-4), "{parameter:?} {k}: {found:?} and {expected:?}");
+            most = most.max(largest(&expected));
+        }
+        assert!(most > 1e-8, "{parameter:?} does nothing");
+    }
+    // What the tree has not.
+    for parameter in
+        [P::TendonRange(0), P::TendonFriction(0), P::TendonStiffness(0), P::MuscleForce(2), P::ActuatorTimes(9)]
     {
-        let expected: Vec<f64> = ahead.iter().zip(behind).map(|(a, b)| (a - b) / 2e-6).collect();
-        let off = largest_difference(found, &expected);
-        assert!(off < 1e-5 * largest(&expected), "{what}: {off:.1e} of {:.1e}", largest(&expected));
+        let asked = ModelParameter::Tree { tree: 0, parameter };
+        let error = batch.parameter_derivatives(0, &[asked]).expect_err("no such part").to_string();
+        assert!(error.contains("no such part"), "{error}");
     }
 }
 

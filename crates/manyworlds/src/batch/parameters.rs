@@ -9,9 +9,10 @@ use crate::Error;
 /// A parameter that a step can be differentiated by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ModelParameter {
-    /// What [`Batch::set_parameter`] sets of one tree: gravity; frame in the parent, mass, centre of mass and inertia of a
-    /// body; anchor, axis, reference, range, stiffness, damping, armature, dry friction and slack position of a joint; gear,
-    /// gain, bias, control and force range of an actuator; coefficients of a coupling. Of unit vectors and quaternions each
+    /// What [`Batch::set_parameter`] sets of one tree: gravity; frame in the parent, mass, centre of mass, inertia and carried weight
+    /// of a body; anchor, axis, reference, range, stiffness, damping, armature, dry friction and slack position of a joint; gear,
+    /// gain, bias, control and force range and time constants of an actuator, peak force of a muscle; coefficients of a coupling;
+    /// stiffness, damping, slack lengths, range and dry friction of a tendon. Of unit vectors and quaternions each
     /// number has a derivative of its own, as the step uses it: changes that keep the length are what makes sense.
     /// Of a soft body: Young's modulus, Poisson's ratio, density, damping, pressures.
     Tree {
@@ -42,7 +43,8 @@ pub enum ModelParameter {
 /// Derivatives of a step by parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterDerivatives {
-    /// Of q+ (tangent space) and v+, `[n_v]` each, by each number, in the order asked for, per unit of the number.
+    /// Of q+ (tangent space) and v+, `[n_v]` each, and act+, `[n_act]`, by each number, in the order asked for, per unit of the
+    /// number.
     pub columns: Vec<Outputs>,
     /// How far to trust them.
     pub certificate: Certificate,
@@ -61,6 +63,7 @@ fn differentiable(parameter: Parameter) -> bool {
             | P::BodyOrientation(_)
             | P::BodyMass(_)
             | P::BodyCom(_)
+            | P::BodyGravityCompensation(_)
             | P::BodyInertia(_)
             | P::JointAnchor(_)
             | P::JointAxis(_)
@@ -76,7 +79,14 @@ fn differentiable(parameter: Parameter) -> bool {
             | P::ActuatorBias(_)
             | P::ActuatorControlRange(_)
             | P::ActuatorForceRange(_)
+            | P::ActuatorTimes(_)
+            | P::MuscleForce(_)
             | P::CouplingCoefficients(_)
+            | P::TendonStiffness(_)
+            | P::TendonDamping(_)
+            | P::TendonSpringRange(_)
+            | P::TendonRange(_)
+            | P::TendonFriction(_)
     ) || is_of_soft(parameter)
 }
 

@@ -54,7 +54,7 @@ impl<T: Scalar> LaneParams<T> {
     pub(crate) fn set(&mut self, lane: usize, at: usize, value: T) {
         let own = match SETTINGS.iter().position(|&setting| setting == at) {
             Some(setting) => setting,
-            None if at >= self.block_at => HEAD + at - self.block_at,
+            None if at >= self.block_at && at - self.block_at < self.n - HEAD => HEAD + at - self.block_at,
             None => return,
         };
         self.values[lane * self.n + own] = value;
