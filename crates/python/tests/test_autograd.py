@@ -99,6 +99,51 @@ def test_jax(batch):
     check(batch, lambda *arrays: float(play(*arrays)), lambda *arrays: [np.asarray(g) for g in jitted(*arrays)])
 
 
+def muscle_start():
+    """q, v, act, and controls of some steps."""
+    start = [np.full((2, 1), x) for x in (0.2, -0.4, 0.3)]
+    return [*start, np.array([0.8, 0.6, 0.7]).reshape(STEPS, 1, 1) * np.ones((STEPS, 2, 1))]
+
+
+def check_muscles(loss, gradient):
+    arrays = muscle_start()
+    rng = np.random.default_rng(2)
+    directions = [rng.normal(size=x.shape) for x in arrays]
+    expected = differences(loss, arrays, directions)
+    found = [float((by * direction).sum()) for by, direction in zip(gradient(*arrays), directions)]
+    assert min(abs(x) for x in expected) > 1e-3
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-8)
+
+
+def test_torch_goes_through_activations(muscles):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: mw.torch.step is NOT tested")
+
+    def play(q, v, act, ctrl):
+        for action in ctrl:
+            q, v, act = mw.torch.step(muscles, q, v, action, act)
+        return q.sum() + v.sum() + 0.5 * act.sum()
+
+    def gradient(*arrays):
+        tensors = [torch.from_numpy(x).requires_grad_() for x in arrays]
+        play(*tensors).backward()
+        return [x.grad.numpy() for x in tensors]
+
+    check_muscles(lambda *arrays: float(play(*(torch.from_numpy(x) for x in arrays))), gradient)
+
+
+def test_jax_goes_through_activations(muscles):
+    jax = pytest.importorskip("jax", reason="JAX is not installed: mw.jax.step is NOT tested")
+    jax.config.update("jax_enable_x64", True)
+
+    def play(q, v, act, ctrl):
+        for action in ctrl:
+            q, v, act = mw.jax.step(muscles, q, v, action, act)
+        return q.sum() + v.sum() + 0.5 * act.sum()
+
+    jitted = jax.jit(jax.grad(play, argnums=(0, 1, 2, 3)))
+    check_muscles(lambda *arrays: float(play(*arrays)), lambda *arrays: [np.asarray(g) for g in jitted(*arrays)])
+
+
 @pytest.mark.parametrize("name", ["torch", "jax"])
 def test_a_missing_package_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)

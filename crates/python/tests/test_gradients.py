@@ -107,3 +107,46 @@ def test_derivatives_by_parameters_are_those_of_central_differences(batch):
         batch.parameter_derivatives(0, [("geom_friction", "floor")])
     with pytest.raises(ValueError, match="no body"):
         batch.parameter_derivatives(0, [("body_mass", "nothing")])
+
+
+def test_products_go_through_activations(muscles):
+    act, ctrl = np.array([[0.3], [0.6]]), np.array([[0.8], [0.1]])
+    muscles.keep_steps(True)
+    muscles.set_state(act=act)
+    assert (muscles.act == act).all()
+    muscles.step(ctrl)
+    dv, dact = np.ones((2, 1)), np.array([[0.5], [-2.0]])
+    found = muscles.vjp(None, dv, dact)
+    kept = muscles.kept_step().vjp(None, dv, dact)
+    assert found.valid.all() and found.act.shape == (2, 1)
+    for world in range(2):
+        jacobian = muscles.jacobian(world)
+        assert jacobian.dv_dact.shape == (1, 1) and abs(jacobian.dv_dact[0, 0]) > 1e-3
+        for name in ["ctrl", "act"]:
+            expected = jacobian[f"dv_d{name}"].T @ dv[world] + jacobian[f"dact_d{name}"].T @ dact[world]
+            assert found[name][world] == pytest.approx(expected, rel=1e-12)
+            assert kept[name][world] == pytest.approx(expected, rel=1e-12)
+
+
+def test_tendons_and_muscles_have_parameters(muscles):
+    muscles.keep_steps(True)
+    start = {"q": np.full((2, 1), 0.2), "v": np.full((2, 1), -0.4), "act": np.full((2, 1), 0.3)}
+
+    def stepped(name, of, values):
+        muscles.set_parameter(name, of, np.full((2, 1), values))
+        muscles.set_state(**start)
+        muscles.step()
+        return muscles.v[0]
+
+    for name, of in [("tendon_stiffness", "string"), ("tendon_damping", "string"), ("muscle_force", "muscle")]:
+        value = muscles.parameter(name, of, 0)[0]
+        h = 1e-5 * value
+        differences = (stepped(name, of, value + h) - stepped(name, of, value - h)) / (2 * h)
+        stepped(name, of, value)
+        found = muscles.parameter_derivatives(0, [(name, of)])
+        assert found.valid and found.dact.shape == (1, 1) and np.abs(differences).max() > 1e-6, name
+        assert found.dv[:, 0] == pytest.approx(differences, rel=1e-5), name
+    with pytest.raises(ValueError, match="no tendon"):
+        muscles.parameter("tendon_stiffness", "rope", 0)
+    with pytest.raises(ValueError, match="no such part"):
+        muscles.parameter("tendon_range", "string", 0)
