@@ -206,7 +206,7 @@ fn derivatives_by_parameters_of_forces_are_those_of_differences() {
     ];
     for parameter in parameters {
         let values = batch.parameter(0, 0, parameter).expect("a parameter");
-        let mut after = |moved: &[f64]| {
+        let after = |moved: &[f64]| {
             let mut other = arms(&model, &state, 1);
             other.set_parameter(0, 0, parameter, moved).expect("a parameter");
             other.reset(&[(0, state.clone())]).expect("a state");
