@@ -18,6 +18,9 @@ use crate::tree::{DIRECTIONS, Forward};
 pub(crate) fn applied_slopes(forward: &Forward, after: &[f64]) -> Vec<Entry> {
     let mut out = Vec::new();
     let tree = &forward.tree;
+    if tree.forces.is_empty() {
+        return out;
+    }
     let mut state = Dual::constants(forward.state);
     for record in tree.forces.iter().filter(|record| is_along(record)) {
         along_path(forward, record, after, &mut state, &mut out);

@@ -87,7 +87,7 @@ impl Certificate {
     }
 
     /// Makes zeros of numbers that are not finite, which then speak against it.
-    pub(crate) fn make_finite<const N: usize>(&mut self, parts: [&mut Vec<f64>; N]) {
+    pub(crate) fn make_finite<'v>(&mut self, parts: impl IntoIterator<Item = &'v mut Vec<f64>>) {
         let mut finite = true;
         for part in parts {
             // Without a branch an entry; then, rarely, with.

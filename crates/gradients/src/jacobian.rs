@@ -132,8 +132,8 @@ impl Jacobian {
     pub(crate) fn make_finite(&mut self) {
         let Self { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = self;
         let Self { dq_dact, dv_dact, dact_dctrl, dact_dact, certificate, .. } = self;
-        certificate.make_finite([dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl]);
-        certificate.make_finite([dq_dact, dv_dact, dact_dctrl, dact_dact]);
+        let by_state = [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl];
+        certificate.make_finite(by_state.into_iter().chain([dq_dact, dv_dact, dact_dctrl, dact_dact]));
     }
 
     /// Change of the state after the step along a change of what goes in (JVP). An empty part stands for zeros.

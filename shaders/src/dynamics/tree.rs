@@ -416,7 +416,7 @@ impl<'a> Tree<'a> {
 
     /// The first of a dof and its parents that moves a body.
     fn mover_from(&self, mut dof: u32, body: u32) -> Option<usize> {
-        while dof != NONE && !moves_body(&self.dofs[dof as usize], body) {
+        while self.dims.bound == 1 && dof != NONE && !moves_body(&self.dofs[dof as usize], body) {
             dof = self.dofs[dof as usize].parent;
         }
         (dof != NONE).then_some(dof as usize)
