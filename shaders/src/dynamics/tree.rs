@@ -402,6 +402,7 @@ impl<'a> Tree<'a> {
 
     /// The last dof before one that moves its body as well: its parent, but where forces bind branches
     /// ([`TreeDims::bound`]). For hosts.
+    #[inline]
     #[must_use]
     pub fn mover_before(&self, dof: usize) -> Option<usize> {
         let own = &self.dofs[dof];
@@ -409,12 +410,14 @@ impl<'a> Tree<'a> {
     }
 
     /// The dofs that move a body, the last first. For hosts.
+    #[inline]
     pub fn movers(&self, body: usize) -> impl Iterator<Item = usize> {
         let last = self.mover_from(self.bodies[body].chain_dof, body as u32);
         std::iter::successors(last, move |&dof| self.mover_from(self.dofs[dof].parent, body as u32))
     }
 
     /// The first of a dof and its parents that moves a body.
+    #[inline]
     fn mover_from(&self, mut dof: u32, body: u32) -> Option<usize> {
         while self.dims.bound == 1 && dof != NONE && !moves_body(&self.dofs[dof as usize], body) {
             dof = self.dofs[dof as usize].parent;
