@@ -311,10 +311,12 @@ impl<'m> Checker<'m> {
             [0.0; 5],
         ];
         let held = jacobian.certificate.size > 0;
-        let scale_of = |which: usize, part: usize| {
-            let own = scale(blocks[which][part]);
-            if held { own.max(natural[which][part]) } else { own }
-        };
+        let scales: [[f64; 5]; 3] = std::array::from_fn(|which| {
+            std::array::from_fn(|part| {
+                let own = scale(blocks[which][part]);
+                if held { own.max(natural[which][part]) } else { own }
+            })
+        });
         let noise = noise(residual, &base);
         let mut found = Vec::with_capacity(inputs.len());
         for (place, &input) in inputs.iter().enumerate() {
@@ -336,7 +338,7 @@ impl<'m> Checker<'m> {
                 let analytic = blocks[which][part];
                 // No solver has a part in activations.
                 let floor = per * [h * noise, noise, ROUNDING][which];
-                let scale = scale_of(which, part);
+                let scale = scales[which][part];
                 worst.hidden = floor / scale;
                 for row in 0..up.len() {
                     let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
