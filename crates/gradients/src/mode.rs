@@ -97,14 +97,8 @@ fn cone(mu: f64, lambda: [f64; 3], sigma: [f64; 3], y: [f64; 3]) -> Local {
         return Local::new(Mode::Sticking, inside.min(y[2]));
     }
     let margin = if mu > 0.0 { (-inside).min(y[2]) } else { y[2] };
-    let drag = if sigma[0].hypot(sigma[1]) > SLOW {
-        against(sigma)
-    } else if slip > 0.0 {
-        [y[0] / slip, y[1] / slip]
-    } else {
-        [0.0; 2]
-    };
-    Local { drag, ..Local::new(Mode::Sliding, margin) }
+    let slides = if sigma[0].hypot(sigma[1]) > SLOW { sigma } else { y.map(|y| -y) };
+    Local { drag: against(slides), ..Local::new(Mode::Sliding, margin) }
 }
 
 /// The projection of `-R^-1 sigma^` on the cone in the metric R (Castro 2022, appendix C), its conditions times R.
