@@ -11,7 +11,7 @@ use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, force, multi
 
 use crate::dual::Dual;
 use crate::rows::Entry;
-use crate::tree::{DIRECTIONS, Forward};
+use crate::tree::{DIRECTIONS, Forward, OfDofs};
 
 /// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act
 /// `[n_act]` one behind the other. `after`: v+.
@@ -90,9 +90,6 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
     }
 }
 
-/// A number of what acts on bodies, with eight directions at a time.
-type OfBody = Dual<{ 1 + DIRECTIONS }>;
-
 /// Those of forces on bodies, by q and v of what moves any of these.
 fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
     let (tree, n) = (&forward.tree, forward.n_v());
@@ -100,11 +97,11 @@ fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
     let mut moves = vec![false; n];
     records().flat_map(|record| tree.movers(record.on as usize)).for_each(|dof| moves[dof] = true);
     let dofs: Vec<usize> = (0..n).filter(|&dof| moves[dof]).collect();
-    let after = OfBody::constants(after);
-    let params = Params::<OfBody>::Shared(forward.params);
+    let after = OfDofs::constants(after);
+    let params = Params::<OfDofs>::Shared(forward.params);
     let (mut momentum, mut b, mut left) =
-        (vec![OfBody::ZERO; tree.dims.n_m as usize], vec![OfBody::ZERO; n], vec![OfBody::ZERO; n]);
-    let mut add = |moved: &[usize], first: usize, [state, pose, motion]: [&[OfBody]; 3], drags_only: bool| {
+        (vec![OfDofs::ZERO; tree.dims.n_m as usize], vec![OfDofs::ZERO; n], vec![OfDofs::ZERO; n]);
+    let mut add = |moved: &[usize], first: usize, [state, pose, motion]: [&[OfDofs]; 3], drags_only: bool| {
         momentum.fill(Dual::ZERO);
         b.fill(Dual::ZERO);
         left.fill(Dual::ZERO);
@@ -126,9 +123,9 @@ fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
     if records().all(|record| record.kind == force::WEIGHT) {
         return;
     }
-    let [pose, motion] = [&forward.pose, &forward.motion].map(|x| OfBody::constants(x));
+    let [pose, motion] = [&forward.pose, &forward.motion].map(|x| OfDofs::constants(x));
     for moved in dofs.chunks(DIRECTIONS) {
-        let mut state = OfBody::constants(forward.state);
+        let mut state = OfDofs::constants(forward.state);
         for (direction, &dof) in moved.iter().enumerate() {
             state[tree.dims.v_at() + dof].set_slope(direction, 1.0);
         }

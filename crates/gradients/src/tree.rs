@@ -20,11 +20,11 @@ use crate::dual::Dual;
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
 
-/// Dofs whose positions dual numbers are about at a time.
+/// Dofs that dual numbers are about at a time.
 pub(crate) const DIRECTIONS: usize = 8;
 
-/// A number that changes with some positions.
-type OfPositions = Dual<{ 1 + DIRECTIONS }>;
+/// A number that changes with positions or speeds of so many dofs.
+pub(crate) type OfDofs = Dual<{ 1 + DIRECTIONS }>;
 
 /// A tree before a step.
 #[derive(Debug, Clone, Copy)]
@@ -336,7 +336,7 @@ impl<'a> Forward<'a> {
             }
             let dofs: Vec<usize> = (0..n).filter(|&dof| turns[dof]).collect();
             let mut slopes = Grid::zeros(n, n_pull);
-            let mut pull = vec![OfPositions::ZERO; n_pull];
+            let mut pull = vec![OfDofs::ZERO; n_pull];
             for moved in dofs.chunks(DIRECTIONS) {
                 let (state, [pose, motion]) = self.along_positions(moved);
                 path::path(tree, Params::Shared(self.params), &state, &pose, &motion, &mut pull);
@@ -349,7 +349,7 @@ impl<'a> Forward<'a> {
     }
 
     /// The state, and what kinematics make of it, with slopes along changes of the positions by some dofs, one a direction.
-    pub(crate) fn along_positions(&self, dofs: &[usize]) -> (Vec<OfPositions>, [Vec<OfPositions>; 2]) {
+    pub(crate) fn along_positions(&self, dofs: &[usize]) -> (Vec<OfDofs>, [Vec<OfDofs>; 2]) {
         let tree = &self.tree;
         let mut state = Dual::constants(self.state);
         for (direction, &dof) in dofs.iter().enumerate() {
@@ -379,7 +379,7 @@ impl<'a> Forward<'a> {
 }
 
 /// Lengths and moment arms of paths.
-pub(crate) fn pull(tree: &Tree, params: &[f64], state: &[f64], [pose, motion]: [&[f64]; 2]) -> Pooled {
+fn pull(tree: &Tree, params: &[f64], state: &[f64], [pose, motion]: [&[f64]; 2]) -> Pooled {
     let mut pull = Pooled::zeros(tree.dims.n_pull as usize);
     path::path(tree, Params::Shared(params), state, pose, motion, &mut pull);
     pull

@@ -141,14 +141,14 @@ impl<'m> Checker<'m> {
     /// # Errors
     /// As [`Batch::new`].
     pub fn sampled(model: &'m Model, options: &BatchOptions, step: f64, most: usize) -> Result<Self, Error> {
-        let inputs = all_inputs(model).min(most);
+        let inputs = widths(model).iter().sum::<usize>().min(most);
         let worlds = Worlds::new(model, options, inputs)?;
         Ok(Self { model, options: options.clone(), worlds, whole: None, step, inputs, compared: 0 })
     }
 
     /// The inputs compared at the next state, in order.
     fn draw(&mut self) -> Vec<usize> {
-        let all = all_inputs(self.model);
+        let all = widths(self.model).iter().sum::<usize>();
         let mut drawn: Vec<usize> = (0..all).collect();
         for place in 0..self.inputs.min(all.saturating_sub(1)) {
             let x = 0.5 + 0.5 * random::symmetric(0, 1, self.compared, place as u64);
@@ -242,7 +242,7 @@ impl<'m> Checker<'m> {
     }
 
     fn differences(&mut self, state: &State, inputs: &[usize], step: f64) -> Result<Differences, Error> {
-        let (model, n_v, n_u, n_act) = (self.model, self.model.n_v, self.model.actuators.len(), self.model.n_act());
+        let (model, n_v) = (self.model, self.model.n_v);
         let single = &mut self.worlds.single;
         single.reset(&[(0, state.clone())])?;
         // Whole: forces and controls too.
@@ -295,7 +295,7 @@ impl<'m> Checker<'m> {
         let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dq_dact, dact_dctrl, dact_dact, .. } = &jacobian;
         let Jacobian { dv_dq, dv_dv, dv_dtau, dv_dctrl, dv_dact, .. } = &jacobian;
         // Activations follow their controls alone.
-        let nothing = &vec![0.0; n_act * n_v];
+        let nothing = &vec![0.0; model.n_act() * n_v];
         let blocks = [
             [dq_dq, dq_dv, dq_dtau, dq_dctrl, dq_dact],
             [dv_dq, dv_dv, dv_dtau, dv_dctrl, dv_dact],
@@ -321,7 +321,7 @@ impl<'m> Checker<'m> {
         let mut found = Vec::with_capacity(inputs.len());
         for (place, &input) in inputs.iter().enumerate() {
             let (part, column) = part_of(model, input);
-            let width = [n_v, n_v, n_v, n_u, n_act][part];
+            let width = widths(model)[part];
             let [up, down] = [&after[2 * place], &after[2 * place + 1]];
             let [up, down] = [up, down].map(|s| away(model, &base, s));
             let pairs = up.iter().zip(&down);
@@ -358,21 +358,19 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// How many inputs a step has: entries of q, v, tau, ctrl and act.
-fn all_inputs(model: &Model) -> usize {
-    3 * model.n_v + model.actuators.len() + model.n_act()
+/// How many inputs a step has of each kind: entries of q, v, tau, ctrl and act.
+fn widths(model: &Model) -> [usize; 5] {
+    [model.n_v, model.n_v, model.n_v, model.actuators.len(), model.n_act()]
 }
 
 /// Which part an input is of, and its place there.
 fn part_of(model: &Model, input: usize) -> (usize, usize) {
-    let mut rest = input;
-    for (part, n) in [model.n_v, model.n_v, model.n_v, model.actuators.len()].into_iter().enumerate() {
-        if rest < n {
-            return (part, rest);
-        }
-        rest -= n;
+    let (mut part, mut rest, widths) = (0, input, widths(model));
+    while part + 1 < widths.len() && rest >= widths[part] {
+        rest -= widths[part];
+        part += 1;
     }
-    (4, rest)
+    (part, rest)
 }
 
 /// How far q (in its tangent space), v and act of a state are from another's.

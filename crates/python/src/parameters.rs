@@ -118,17 +118,15 @@ fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Fo
             let names: Vec<_> = model.actuators.iter().map(|a| a.name.as_str()).collect();
             let actuator = index("actuator", of, &names)?;
             let tree_of = |a: usize| tree_of_bodies(model, model.bodies_of(&model.actuators[a].transmission));
-            let tree = tree_of(actuator).ok_or_else(|| fixed("actuator"))?;
-            let before = (0..actuator).filter(|&a| tree_of(a) == Some(tree)).count();
-            Ok(Found::Trees(vec![tree], parameter(before)))
+            let (tree, number) = number_in_tree(actuator, tree_of).ok_or_else(|| fixed("actuator"))?;
+            Ok(Found::Trees(vec![tree], parameter(number)))
         }
         Kind::Tendon(parameter) => {
             let names: Vec<_> = model.tendons.iter().map(|t| t.name.as_str()).collect();
             let tendon = index("tendon", of, &names)?;
             let tree_of = |t: usize| tree_of_bodies(model, model.bodies_of_path(&model.tendons[t].path));
-            let tree = tree_of(tendon).ok_or_else(|| fixed("tendon"))?;
-            let before = (0..tendon).filter(|&t| tree_of(t) == Some(tree)).count();
-            Ok(Found::Trees(vec![tree], parameter(before)))
+            let (tree, number) = number_in_tree(tendon, tree_of).ok_or_else(|| fixed("tendon"))?;
+            Ok(Found::Trees(vec![tree], parameter(number)))
         }
         Kind::Geom(parameter) => {
             let names: Vec<_> = model.geoms.iter().map(|g| g.name.as_str()).collect();
@@ -142,6 +140,12 @@ fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Fo
             Ok(Found::Trees(vec![soft_tree(model, Some(&body))?], parameter(region)))
         }
     }
+}
+
+/// The tree of one of the model's, and its number among those of that tree.
+fn number_in_tree(index: usize, tree_of: impl Fn(usize) -> Option<usize>) -> Option<(usize, usize)> {
+    let tree = tree_of(index)?;
+    Some((tree, (0..index).filter(|&other| tree_of(other) == Some(tree)).count()))
 }
 
 /// The tree that some of these bodies are in.

@@ -71,6 +71,15 @@ fn loss(state: &State) -> f64 {
         .sum()
 }
 
+/// The same as rollouts take it.
+fn last(step: usize, _world: usize, state: &State, by: &mut Outputs) -> f64 {
+    if step + 1 < STEPS {
+        return 0.0;
+    }
+    *by = wanted();
+    loss(state)
+}
+
 /// The loss of a rollout.
 fn rolled(model: &Model, start: &State, controls: &[f64]) -> f64 {
     let mut batch = arms(model, start, 1);
@@ -108,13 +117,6 @@ fn gradients_go_through_activations_of_a_rollout() {
 
     let mut batch = arms(&model, &start, 1);
     let rollout = batch.rollout(STEPS, &controls, 64 << 20).expect("a rollout");
-    let last = |step: usize, _: usize, state: &State, by: &mut Outputs| {
-        if step + 1 < STEPS {
-            return 0.0;
-        }
-        *by = wanted();
-        loss(state)
-    };
     let found = batch.backward(&rollout, last).expect("a gradient").worlds.remove(0);
     assert!(found.doubtful == 0, "{found:?}");
     agree("controls", &found.ctrl, &by_control);
@@ -149,13 +151,6 @@ fn gradients_of_expected_losses_go_through_activations() {
     let worlds = 4000;
     let mut batch = arms(&model, &start, worlds);
     let spread = Inputs { act: vec![0.02; 5], ..Inputs::default() };
-    let last = |step: usize, _: usize, state: &State, by: &mut Outputs| {
-        if step + 1 < STEPS {
-            return 0.0;
-        }
-        *by = wanted();
-        loss(state)
-    };
     let controls = controls(model.actuators.len());
     let smoothing = Smoothing { spread, seed: 2 };
     let found = batch.smoothed_gradient(&start, STEPS, &controls, &smoothing, 256 << 20, last).expect("a gradient");

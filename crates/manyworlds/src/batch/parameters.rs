@@ -50,9 +50,6 @@ pub struct ParameterDerivatives {
     pub certificate: Certificate,
 }
 
-/// What differences by a joint's range are in proportion to, rad or m.
-const RANGE_SCALE: f64 = 1e-3;
-
 /// Whether a step has a derivative by a parameter of a tree that is known here.
 fn differentiable(parameter: Parameter) -> bool {
     use Parameter as P;
@@ -182,14 +179,8 @@ impl Batch {
                         continue;
                     }
                     let largest = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
-                    let scale = match parameter {
-                        // Rows are straight by it but for kinks, by the side of the range and how fast a violation may be
-                        // undone: differences in proportion to the range would reach over these.
-                        Parameter::JointRange(_) => RANGE_SCALE,
-                        _ if largest > 0.0 => largest,
-                        // Of zeros nothing says how large they might be.
-                        _ => 1.0,
-                    };
+                    // Of zeros nothing says how large they might be.
+                    let scale = if largest > 0.0 { largest } else { 1.0 };
                     for entry in entries {
                         let bodies = group.by_carrier(local, tree, (entry, scale))?;
                         numbers.push(StepParameter::Tree { tree, entry, scale, bodies });

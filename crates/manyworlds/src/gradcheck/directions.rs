@@ -4,7 +4,7 @@
 use manyworlds_gpu::Instant;
 
 use super::differences::{Entry, Input, settle};
-use super::{Checker, KINK, LEAST, ROUNDING, away, noise};
+use super::{Checker, KINK, LEAST, ROUNDING, away, noise, widths};
 use crate::tangent::moved;
 use crate::{Certificate, Error, Inputs, Outputs, State, random};
 
@@ -119,7 +119,8 @@ impl Checker<'_> {
     /// Products with the Jacobian of the last step, and its transpose, beside each other; none of no direction. `whole`: of the
     /// step that undoes violations whole.
     fn products(&mut self, whole: bool) -> Result<Option<(Vec<Direction>, Directions)>, Error> {
-        let (n_v, n_u, n_act) = (self.model.n_v, self.model.actuators.len(), self.model.n_act());
+        let widths = widths(self.model);
+        let [n_v, _, _, n_u, n_act] = widths;
         let (compared, inputs) = (self.compared, self.inputs);
         let single = &mut self.worlds(whole).single;
         let draw = |n: usize, which: u64| -> Vec<f64> {
@@ -130,7 +131,7 @@ impl Checker<'_> {
         let mut directions = Vec::new();
         for index in 0..inputs {
             let part = index % parts;
-            let along = draw([n_v, n_v, n_v, n_u, n_act][part], index as u64);
+            let along = draw(widths[part], index as u64);
             let of = |k: usize| if k == part { along.clone() } else { Vec::new() };
             let inputs = Inputs { q: of(0), v: of(1), tau: of(2), ctrl: of(3), act: of(4) };
             let (ahead, mut certificate) = single.along(0, &inputs)?;
