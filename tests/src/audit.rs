@@ -2,6 +2,7 @@
 
 mod parameters;
 mod products;
+mod single;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use crate::rigid_random;
 use crate::soft_random::Scene;
 
 pub use parameters::ways;
+pub use single::Single;
 
 use parameters::stepped;
 
@@ -40,6 +42,8 @@ pub struct Audit {
     pub parameters: [u64; 2],
     /// Products, and Jacobians by kernels, that were compared with the host's Jacobian.
     pub products: u64,
+    /// The same steps in single precision.
+    pub single: Single,
     /// Certified ones that are wrong, each with its seed.
     pub wrong: Vec<String>,
     /// How often a certificate gave each reason against a derivative, with digits left out.
@@ -122,6 +126,7 @@ impl Audit {
             let place = Place { model, options: &fine, from: &from, name };
             self.by_parameters(&place);
             self.products(&place);
+            self.in_single(&place);
         }
     }
 

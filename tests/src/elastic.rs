@@ -402,7 +402,7 @@ impl Elastic {
             blocks: &[],
             model: ContactModel::Exact,
             single: false,
-            residual: 0.0,
+            doubt: 0.0,
             controls: vec![&[]; self.trees.len()],
             activations: vec![&[]; self.trees.len()],
         })

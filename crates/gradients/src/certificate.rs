@@ -11,9 +11,8 @@ const NO_SOLUTION: &str = "the linear system has no solution";
 
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
-/// The same of steps in single precision.
-const SMALLEST_MARGIN_SINGLE: f64 = 1e-6;
-
+/// Margins of steps in single precision below this may be a matter of how redundant constraints share their impulses, m/s.
+const TIED_SINGLE: f64 = 1e-6;
 /// Margins of redundant constraints below this may be a matter of how they share their impulses, m/s.
 const DOUBTFUL_MARGIN: f64 = 1e-5;
 
@@ -21,7 +20,7 @@ const DOUBTFUL_MARGIN: f64 = 1e-5;
 /// leaves a margin of rounding; then the equations of the others need not be redundant.
 #[must_use]
 pub fn is_doubtful(margin: f64, redundant: bool, single: bool) -> bool {
-    let tied = if single { SMALLEST_MARGIN_SINGLE } else { closed_below(false) };
+    let tied = if single { TIED_SINGLE } else { closed_below(false) };
     margin < tied || (redundant && margin < DOUBTFUL_MARGIN)
 }
 
@@ -101,11 +100,10 @@ impl Certificate {
         }
     }
 
-    /// Adds what the margin says against the derivative. `single`: of a step in single precision; `residual`: what that left
-    /// unsolved, m/s, within which it may as well be on the other side.
-    pub fn judge_margin(&mut self, single: bool, residual: f64) {
-        let smallest = if single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN };
-        if self.margin < smallest.max(residual) {
+    /// Adds what the margin says against the derivative. `doubt`: how far off the velocities after the step may be,
+    /// m/s, within which it may as well be on the other side.
+    pub fn judge_margin(&mut self, doubt: f64) {
+        if self.margin < SMALLEST_MARGIN.max(doubt) {
             self.problems.push(format!(
                 "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
                 self.margin

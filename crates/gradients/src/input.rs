@@ -57,8 +57,8 @@ pub struct StepInput<'a> {
     pub model: ContactModel,
     /// It was computed in single precision: switches and closed gaps are told from others by as much less.
     pub single: bool,
-    /// Scaled residual that its solver left, m/s: constraints no farther than that from a switch may be on either side.
-    pub residual: f64,
+    /// How far off the velocities after it may be, m/s: constraints no farther than that from a switch may be on either side.
+    pub doubt: f64,
     /// Controls of each tree, by their numbers in the world, `[trees][n_u]`.
     pub controls: Vec<&'a [usize]>,
     /// Activations of each tree, by their numbers in the world, `[trees][n_act]`.

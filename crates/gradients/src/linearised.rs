@@ -158,7 +158,7 @@ impl<'a> Linearised<'a> {
                 self.certificate.add_problem_by_q(reason);
             }
         }
-        self.certificate.judge_margin(input.single, input.residual);
+        self.certificate.judge_margin(input.doubt);
         let certificate = &mut self.certificate;
         certificate.residual = left.largest();
         certificate.judge_residual(left.solution);

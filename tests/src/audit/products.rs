@@ -1,6 +1,6 @@
 //! Products and the kernels' Jacobian, which go other ways than the host's Jacobian, compared with it.
 
-use manyworlds::{Inputs, Jacobian, JacobiansMut, Outputs, Product, random};
+use manyworlds::{Batch, BatchOptions, Inputs, Jacobian, JacobiansMut, Model, Outputs, Product, State, random};
 
 use super::{Audit, Place};
 use crate::batches::{batch, largest, largest_difference, run};
@@ -14,10 +14,7 @@ impl Audit {
     /// Compares products along random directions, and the Jacobian by kernels, with the host's Jacobian.
     pub(super) fn products(&mut self, place: &Place) {
         let Place { model, options, from, name } = *place;
-        let mut base = batch(model, 1, options);
-        base.keep_steps(true).expect("kept");
-        base.reset(&[(0, from.clone())]).expect("a state");
-        run(&mut base, 1);
+        let mut base = kept(model, options, from);
         let jacobian = base.jacobian(0).expect("a Jacobian");
         if !jacobian.certificate.valid() {
             return;
@@ -45,21 +42,8 @@ impl Audit {
             self.agree(name, "back, ctrl", &back.ctrl, &expected.ctrl, by_control);
             self.agree(name, "back, act", &back.act, &expected.act, by_control);
         }
-        let mut kernels = jacobian.clone();
-        let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = &mut kernels;
-        let to = JacobiansMut {
-            dq_dq,
-            dq_dv,
-            dq_dtau,
-            dq_dctrl,
-            dv_dq,
-            dv_dv,
-            dv_dtau,
-            dv_dctrl,
-            ..JacobiansMut::default()
-        };
-        let certificates = base.differentiate(&[0], Product::Jacobian(to)).expect("Jacobians");
-        if certificates[0].valid() {
+        let kernels = by_kernels(&mut base, &jacobian);
+        if kernels.certificate.valid() {
             self.agree(name, "dv_dq by kernels", &kernels.dv_dq, &jacobian.dv_dq, 1.0);
             self.agree(name, "dv_dv by kernels", &kernels.dv_dv, &jacobian.dv_dv, 1.0);
             self.agree(name, "dv_dtau by kernels", &kernels.dv_dtau, &jacobian.dv_dtau, by_force);
@@ -75,4 +59,23 @@ impl Audit {
             self.wrong.push(format!("{name}: {what}: differs by {off:e} of {size:e}"));
         }
     }
+}
+
+/// A world that has stepped from a state, with that step kept.
+pub(super) fn kept(model: &Model, options: &BatchOptions, from: &State) -> Batch {
+    let mut out = batch(model, 1, options);
+    out.keep_steps(true).expect("kept");
+    out.reset(&[(0, from.clone())]).expect("a state");
+    run(&mut out, 1);
+    out
+}
+
+/// The Jacobian of the world of such a batch by kernels, where they do not leave it to the host, which gave another.
+pub(super) fn by_kernels(batch: &mut Batch, host: &Jacobian) -> Jacobian {
+    let mut out = host.clone();
+    let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = &mut out;
+    let to =
+        JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, ..JacobiansMut::default() };
+    out.certificate = batch.differentiate(&[0], Product::Jacobian(to)).expect("Jacobians").swap_remove(0);
+    out
 }

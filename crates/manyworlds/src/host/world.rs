@@ -84,6 +84,13 @@ impl World {
         }
     }
 
+    /// How far from the origin its contacts are, m; at least a metre.
+    pub(crate) fn reach(&self) -> f64 {
+        let rigid = self.contacts.iter().map(|contact| contact.point);
+        let points = rigid.chain(self.soft.iter().map(|contact| contact.point));
+        points.flatten().fold(1.0, |most, x| most.max(x.abs()))
+    }
+
     /// What mocap bodies do at a contact.
     pub(crate) fn drift(&self, contact: usize) -> Drift {
         self.drifts.get(contact).copied().unwrap_or_default()

@@ -18,7 +18,7 @@ use crate::group::carried::CarrierTree;
 use crate::group::shared::Shared;
 use crate::group::state::State;
 use crate::group::step::order::WholeOrder;
-use crate::host;
+use crate::host::{self, World};
 use crate::summary::status;
 
 /// The contact that a solver solves, as derivatives take it.
@@ -63,9 +63,12 @@ impl<T: Scalar> Shared<T> {
         (!solved).then(|| format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
     }
 
-    /// What a step that ended like this left unsolved, m/s; nothing where only the solver would know.
-    pub(in crate::group) fn residual(&self, summary: &Summary) -> f64 {
-        if self.solver.model() == Model::Exact { summary.residual_scaled } else { 0.0 }
+    /// How far off a world's velocities may be after a step of so many seconds that ended like this, m/s: what was left unsolved, where not
+    /// only the solver knows, and in single precision what places are rounded by, as what a step makes of it.
+    pub(in crate::group) fn doubt(&self, world: &World, summary: &Summary, h: f64) -> f64 {
+        let residual = if self.solver.model() == Model::Exact { summary.residual_scaled } else { 0.0 };
+        let is_single = T::NAME != f64::NAME;
+        if is_single { residual.max(0.5 * f64::from(f32::EPSILON) * world.reach() / h) } else { residual }
     }
 }
 
@@ -85,8 +88,8 @@ pub(crate) struct WorldStep {
     pub(super) factor: Option<Arc<StepFactor>>,
     /// What speaks against differentiating it.
     pub(super) problem: Option<String>,
-    /// Its scaled residual, m/s.
-    pub(super) residual: f64,
+    /// See [`Shared::doubt`].
+    pub(super) doubt: f64,
     /// The state after it; without controls and forces, which are as before.
     pub(crate) after: State,
 }
@@ -225,7 +228,7 @@ impl WorldStep {
             blocks: &self.blocks,
             model: contact_model(shared.solver),
             single: T::NAME != f64::NAME,
-            residual: self.residual,
+            doubt: self.doubt,
             controls: self.trees.iter().map(|t| &shared.sets[t.set].actuators[t.index][..]).collect(),
             activations: self.trees.iter().map(|t| &shared.sets[t.set].activations[t.index][..]).collect(),
         }

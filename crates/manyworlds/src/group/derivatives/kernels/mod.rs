@@ -102,8 +102,8 @@ impl Kind {
 struct Asked<'a> {
     request: Request<'a>,
     certificate: Certificate,
-    /// Scaled residual of the step, m/s.
-    residual: f64,
+    /// See [`Shared::doubt`].
+    doubt: f64,
     /// Of a product with the transpose: the gradient by q with v+ held.
     by_q: Vec<f64>,
 }
@@ -184,7 +184,7 @@ impl<T: Scalar> Chunk<T> {
             own.left.extend(taken);
             return Ok(own);
         }
-        let asked = |request| Asked { request, certificate: Certificate::default(), residual: 0.0, by_q: Vec::new() };
+        let asked = |request| Asked { request, certificate: Certificate::default(), doubt: 0.0, by_q: Vec::new() };
         own.taken = taken.into_iter().map(asked).collect();
         own.taken.sort_by_key(|asked| asked.request.world);
         own.ticket = Some(self.look_back()?);
@@ -213,10 +213,14 @@ impl<T: Scalar> Chunk<T> {
             for slot in block.touches.iter_mut().flat_map(|own| own.reals.chunks_exact_mut(touch::SIZE * width)) {
                 slot[touch::BODIES * width..(touch::BODIES + 2) * width].fill(T::from_f64(-1.0));
             }
-            for Asked { request, certificate, residual, by_q } in block.asked.iter_mut() {
+            for Asked { request, certificate, doubt, by_q } in block.asked.iter_mut() {
                 let world = request.world - first;
                 self.write_contacts(geometry, before, world, &mut block.touches, certificate);
-                *residual = self.shared.residual(&summaries[world]);
+                *doubt = self.shared.doubt(
+                    &self.host.worlds[world],
+                    &summaries[world],
+                    self.host.packed().timestep(world, 0),
+                );
                 if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
                     certificate.add_problem(&problem);
                 }
@@ -264,14 +268,14 @@ impl<T: Scalar> Chunk<T> {
         let width = store.tile();
         let results = self.sets.iter().map(|set| Results::new(store, kind, &set.step.buffers, set.dims(), width));
         let results: Vec<Results<T>> = results.collect::<Result<_, Error>>()?;
-        let write = |Asked { request, certificate, residual, by_q }: &mut Asked<'a>| {
+        let write = |Asked { request, certificate, doubt, by_q }: &mut Asked<'a>| {
             let world = request.world - first;
             let written = match &mut request.product {
                 WorldProduct::Jacobian(to) => self.write_blocks(&before, &results, world, to, certificate),
                 WorldProduct::Back { to, .. } => self.write_product(&before, &results, world, by_q, to, certificate),
                 WorldProduct::Along { .. } => false,
             };
-            certificate.judge_margin(T::NAME != f64::NAME, *residual);
+            certificate.judge_margin(*doubt);
             written
         };
         let written: Vec<bool> = if self.n_world > ALONE {
