@@ -3,15 +3,16 @@
 //!
 //! What one adds to the balance of momentum is `F = A v+ - b` with its own parts of A and b, and v+ held. A force along a path with
 //! the moment arms g has `F = c g` with `c = a^2 (h d + h^2 k) g.v+ - a h (f + d s)`, a the gear: the law's slopes by length, rate and
-//! input are those of its mirror in dual numbers, and so are those of the moment arms. Of what acts on bodies the whole is.
+//! input are those of its mirror in dual numbers, and so are those of the moment arms. What acts on bodies is in `on_bodies.rs`.
 
 use manyworlds_shaders::Real;
 use manyworlds_shaders::dynamics::applied;
-use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, force, multiply};
+use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, force};
 
 use crate::dual::Dual;
+use crate::on_bodies::add_on_bodies;
 use crate::rows::Entry;
-use crate::tree::{DIRECTIONS, Forward, OfDofs};
+use crate::tree::Forward;
 
 /// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act
 /// `[n_act]` one behind the other. `after`: v+.
@@ -25,14 +26,12 @@ pub(crate) fn applied_slopes(forward: &Forward, after: &[f64]) -> Vec<Entry> {
     for record in tree.forces.iter().filter(|record| is_along(record)) {
         along_path(forward, record, after, &mut state, &mut out);
     }
-    if tree.forces.iter().any(|record| !is_along(record)) {
-        on_bodies(forward, after, &mut out);
-    }
+    add_on_bodies(forward, after, &mut out);
     out
 }
 
 /// Whether it acts along a path, or on a body.
-fn is_along(record: &ForceRecord) -> bool {
+pub(crate) fn is_along(record: &ForceRecord) -> bool {
     matches!(record.kind, force::SPRING | force::ACTUATOR)
 }
 
@@ -87,48 +86,5 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
     }
     for (direction, _, column) in inputs {
         out.extend(arms.iter().map(|&(dof, arm)| (dof, column, -force.slope(direction) * arm)));
-    }
-}
-
-/// Those of forces on bodies, by q and v of what moves any of these.
-fn on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
-    let (tree, n) = (&forward.tree, forward.n_v());
-    let records = || tree.forces.iter().filter(|record| !is_along(record));
-    let mut moves = vec![false; n];
-    records().flat_map(|record| tree.movers(record.on as usize)).for_each(|dof| moves[dof] = true);
-    let dofs: Vec<usize> = (0..n).filter(|&dof| moves[dof]).collect();
-    let after = OfDofs::constants(after);
-    let params = Params::<OfDofs>::Shared(forward.params);
-    let (mut momentum, mut b, mut left) =
-        (vec![OfDofs::ZERO; tree.dims.n_m as usize], vec![OfDofs::ZERO; n], vec![OfDofs::ZERO; n]);
-    let mut add = |moved: &[usize], first: usize, [state, pose, motion]: [&[OfDofs]; 3], drags_only: bool| {
-        momentum.fill(Dual::ZERO);
-        b.fill(Dual::ZERO);
-        left.fill(Dual::ZERO);
-        for record in records().filter(|record| !drags_only || record.kind != force::WEIGHT) {
-            applied::add_force(tree, params, record, state, pose, motion, &[], &mut momentum, &mut b);
-        }
-        multiply(tree, &momentum, &after, &mut left);
-        for row in 0..n {
-            let change = left[row] - b[row];
-            let slopes = moved.iter().enumerate().map(|(direction, dof)| (dof, change.slope(direction)));
-            let entries = slopes.filter(|&(_, x)| x != 0.0);
-            out.extend(entries.map(|(&dof, x)| (row, first + dof, -x)));
-        }
-    };
-    for moved in dofs.chunks(DIRECTIONS) {
-        let (state, [pose, motion]) = forward.along_positions(moved);
-        add(moved, 0, [&state, &pose, &motion], false);
-    }
-    if records().all(|record| record.kind == force::WEIGHT) {
-        return;
-    }
-    let [pose, motion] = [&forward.pose, &forward.motion].map(|x| OfDofs::constants(x));
-    for moved in dofs.chunks(DIRECTIONS) {
-        let mut state = OfDofs::constants(forward.state);
-        for (direction, &dof) in moved.iter().enumerate() {
-            state[tree.dims.v_at() + dof].set_slope(direction, 1.0);
-        }
-        add(moved, n, [&state, &pose, &motion], true);
     }
 }

@@ -42,6 +42,7 @@ mod member;
 mod mode;
 mod model;
 mod momentum;
+mod on_bodies;
 mod parameter;
 mod pool;
 mod product;

@@ -365,12 +365,17 @@ fn drag<R: Real>(
     let (spin, shift) = (into(angular), into(linear));
     let wind = into(params.at3(record.param as usize + param::FORCE_FLUID + 2));
     let through = sub(shift, wind);
-    let [moment, force, by_spin, by_shift] = if record.kind == force::BOX {
-        fluid_box(params, record, spin, through)
-    } else {
-        fluid_ellipsoid(params, record, spin, through)
-    };
+    let [moment, force, by_spin, by_shift] = fluid(params, record, spin, through);
     Drag { point, turn, moment, force, by_spin, by_shift, spin, shift }
+}
+
+/// Moment and force on a body that spins and moves through a fluid, and its drag per velocity; all in its own frame.
+#[inline(always)]
+pub fn fluid<R: Real>(params: Params<R>, record: &ForceRecord, spin: Vec3<R>, through: Vec3<R>) -> [Vec3<R>; 4] {
+    if record.kind == force::BOX {
+        return fluid_box(params, record, spin, through);
+    }
+    fluid_ellipsoid(params, record, spin, through)
 }
 
 /// Moment and force on a box that spins and moves through a fluid, and its drag per velocity (MuJoCo's inertia-box model).

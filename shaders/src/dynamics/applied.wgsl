@@ -233,10 +233,15 @@ fn drag(base: Bases, record: ForceRecord) -> Drag {
     let spin = quat_rotate(back, angular);
     let shift = quat_rotate(back, linear);
     let through = shift - quat_rotate(back, param_at3(base.param, record.param + PARAM_FORCE_FLUID + 2u));
+    return Drag(point, turn, fluid(base, record, spin, through), spin, shift);
+}
+
+// Moment and force on a body that spins and moves through a fluid, and its drag per velocity; all in its own frame.
+fn fluid(base: Bases, record: ForceRecord, spin: vec3<real>, through: vec3<real>) -> Fluid {
     if record.kind == FORCE_BOX {
-        return Drag(point, turn, fluid_box(base, record, spin, through), spin, shift);
+        return fluid_box(base, record, spin, through);
     }
-    return Drag(point, turn, fluid_ellipsoid(base, record, spin, through), spin, shift);
+    return fluid_ellipsoid(base, record, spin, through);
 }
 
 // Moment and force on a box that spins and moves through a fluid, and its drag per velocity.
