@@ -78,6 +78,41 @@ fn blocks_within_each_other_are_pushed_apart() {
     assert!(largest(&v) < 0.3, "{}", largest(&v));
 }
 
+/// A block that is mirrored, every element inside out, stands where it stood before, and at rest as its energy is that of lengths: what is
+/// above it touches its upper face.
+#[test]
+fn what_is_inside_out_is_touched_from_outside() {
+    let (half, gap) = (0.03, 1e-4);
+    for rigid in [true, false] {
+        let mut builder = ModelBuilder::new("mirrored");
+        builder.options.gravity = Vec3::zeros();
+        let mut mirrored = block([2; 3], [2.0 * half; 3], Vec3::zeros());
+        mirrored.material.law = MaterialLaw::SaintVenantKirchhoff;
+        builder.soft_body(mirrored);
+        if rigid {
+            add_box(&mut builder, Vec3::new(0.02, 0.02, half), 0.1, Vec3::z() * (2.0 * half + gap));
+        } else {
+            let mut above = block([2; 3], [2.0 * half; 3], Vec3::new(0.007, 0.004, 2.0 * half + gap));
+            above.name = "above".into();
+            builder.soft_body(above);
+        }
+        let model = builder.build().expect("a model");
+        let mut start = State { q: model.initial_q(), v: vec![0.0; model.n_v], ..State::default() };
+        for (node, q) in model.soft[0].nodes.iter().zip(start.q[model.soft[0].v.clone()].chunks_exact_mut(3)) {
+            q[2] = -2.0 * node.z;
+        }
+        let mut made = batch(&model, 1, &tight());
+        made.reset(&[(0, start)]).expect("a state");
+        run(&mut made, 1);
+        let contacts = made.inspect(0).expect("a world").contacts;
+        assert!(contacts.len() > 3, "{contacts:?}");
+        for contact in contacts {
+            let upright = contact.frame[2][2].abs() > 1.0 - 1e-9;
+            assert!(upright && (contact.distance - gap).abs() < 1e-9, "{contact:?}");
+        }
+    }
+}
+
 /// A slab of half edges `half`, as a mesh.
 fn slab(half: Vec3) -> Mesh {
     let corner = |k: usize| [k & 4, k & 2, k & 1].map(|bit| if bit > 0 { 1.0 } else { -1.0 });

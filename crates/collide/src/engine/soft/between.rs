@@ -2,7 +2,7 @@
 
 use super::facet::{CLOSED, Facet};
 use super::found::Found;
-use super::{Ball, Contact, Core, Engine, Grid, Nearest, Pair, Side, Sink, SoftPlace, Vector, Workspace};
+use super::{Ball, Contact, Core, Engine, Grid, Nearest, Pair, Side, Sink, SoftPlace, Standing, Vector, Workspace};
 use super::{bounds, convex};
 
 /// Of the depth of triangles that cross, that of triangles which do not.
@@ -23,7 +23,7 @@ impl Engine {
         &self,
         pair: &Pair,
         places: [SoftPlace<'_>; 2],
-        spheres: &[Vec<Ball>],
+        standing: &[Standing],
         grid: &mut Grid,
         behind: &mut Behind,
         workspace: &mut Workspace,
@@ -40,9 +40,12 @@ impl Engine {
         let second = if itself { 0 } else { counts[0] };
         let side_of = |number: u32| usize::from(number >= counts[0]);
         let of_body = |number: u32| (number - if number < counts[0] { 0 } else { second }) as usize;
-        let ball = |number: u32| spheres[bodies[side_of(number)]][of_body(number)];
+        let ball = |number: u32| standing[bodies[side_of(number)]].spheres[of_body(number)];
         let corners = |number: u32| surfaces[side_of(number)].triangles[of_body(number)];
-        let facet = |number: u32| Facet::new(corners(number), places[side_of(number)].vertices, &ball(number));
+        let facet = |number: u32| {
+            let side = side_of(number);
+            Facet::new(corners(number), places[side].vertices, &ball(number), standing[bodies[side]].outward)
+        };
         let depth = |number: u32| surfaces[side_of(number)].depths[of_body(number)];
         let near = reach + radii[0] + radii[1];
         // Triangles of two bodies count when they are behind each other, too.

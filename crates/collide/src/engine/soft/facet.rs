@@ -5,7 +5,7 @@ use super::{Ball, Matrix, Nearest, Placed, Vector};
 /// A triangle takes a push along directions within this of its inward normal: cosine of the angle.
 const INWARD: f64 = 0.2;
 
-/// The way between triangles behind each other is along the normal of one: cosine of the angle.
+/// The way between triangles behind each other is along the normals of both: cosine of the angle.
 const FLAT: f64 = 0.99;
 
 /// Triangles nearer than this, of the smaller one's radius, may be within each other: which way out is the nearest says nothing.
@@ -22,10 +22,10 @@ pub(super) struct Facet {
 }
 
 impl Facet {
-    /// None where it has no area.
-    pub(super) fn new(vertices: [u32; 3], at: &[[f64; 3]], ball: &Ball) -> Option<Self> {
+    /// None where it has no area; `outward`: 1, or -1 where its body is inside out.
+    pub(super) fn new(vertices: [u32; 3], at: &[[f64; 3]], ball: &Ball, outward: f64) -> Option<Self> {
         let about = vertices.map(|vertex| Vector::from_array(at[vertex as usize]) - ball.centre);
-        let normal = (about[1] - about[0]).cross(about[2] - about[0]).try_normalize()?;
+        let normal = outward * (about[1] - about[0]).cross(about[2] - about[0]).try_normalize()?;
         let placed = Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, ..Placed::default() };
         Some(Self { about, placed, normal })
     }
@@ -73,13 +73,14 @@ impl Facet {
     }
 
     /// What pushes this triangle and another inwards that do not cross, each behind the other by less than `deepest`: the nearest
-    /// way turned round, which must be along the normal of one of the faces; else they are beside each other.
+    /// way turned round, which must be along the normals of both faces; else they are beside each other.
     pub(super) fn behind(&self, other: &Self, nearest: &Nearest, deepest: f64) -> Option<Nearest> {
         let within = Nearest { normal: -nearest.normal, distance: -nearest.distance, middle: nearest.middle };
         let flat = |of: Vector| of.dot(nearest.normal).abs() > FLAT;
         let is_within = nearest.distance > CLOSED * self.placed.radius.min(other.placed.radius)
             && nearest.distance < deepest
-            && (flat(self.normal) || flat(other.normal))
+            && flat(self.normal)
+            && flat(other.normal)
             && self.is_inward(other, within.normal);
         is_within.then_some(within)
     }

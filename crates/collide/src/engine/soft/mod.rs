@@ -3,9 +3,10 @@
 //! What is flat or given by a function meets the vertices of a surface, one contact a vertex. A convex shape meets every
 //! triangle near it, with as many points as their features overlap in; points that triangles share are one contact.
 //! Triangles of two surfaces, or of one that touches itself, are paired by a grid. The surface is one-sided: a triangle is
-//! pushed inwards only. Two triangles have no thickness, so the nearest way out of an overlap may lead through one of them: then
-//! it is one of the two faces' normals instead. Two that are behind each other without crossing, as faces flat on one another
-//! are that begin a little within each other, are pushed out where no other pair says where these triangles are.
+//! pushed inwards only. Inwards is where the body is, also of one that is inside out as a whole. Two triangles have no
+//! thickness, so the nearest way out of an overlap may lead through one of them: then it is one of the two faces' normals
+//! instead. Two that are behind each other without crossing, as faces flat on one another are that begin a little within each
+//! other, are pushed out where no other pair says where these triangles are.
 
 mod between;
 mod facet;
@@ -57,6 +58,8 @@ struct Surface {
     vertices: Vec<u32>,
     radius: f64,
     contacting: Contacting,
+    /// What it encloses at rest, six times over, m^3.
+    enclosed: f64,
     /// Of what may touch such surfaces, how far another triangle may be behind each and count as within the body, m.
     depths: Vec<f64>,
     /// The largest of these.
@@ -92,11 +95,20 @@ struct Pair {
     reach: Reach,
 }
 
+/// A surface where it is.
+#[derive(Default)]
+struct Standing {
+    /// Spheres about the triangles.
+    spheres: Vec<Ball>,
+    /// 1, or -1 where the body is inside out as a whole, so that its triangles' normals point inwards.
+    outward: f64,
+}
+
 /// Memory for the contacts of one world's soft bodies.
 #[derive(Default)]
 pub(super) struct Scratch {
     points: Vec<Contact>,
-    spheres: Vec<Vec<Ball>>,
+    standing: Vec<Standing>,
     grid: Grid,
     behind: Behind,
     seen: BTreeMap<(u64, u64), usize>,
@@ -161,11 +173,13 @@ impl Surface {
             vertices,
             radius: soft.radius,
             contacting: soft.contacting,
+            enclosed: 0.0,
             depths: Vec::new(),
             deepest: 0.0,
             back_to_back: Vec::new(),
         };
         let at: Vec<[f64; 3]> = soft.vertices().into_iter().map(Into::into).collect();
+        own.enclosed = own.encloses(&at);
         if several || soft.touches_itself {
             own.depths = own.depths_at(&at);
             own.deepest = own.depths.iter().copied().fold(0.0, f64::max);
@@ -183,7 +197,7 @@ impl Surface {
         let points = at.iter().copied().map(Vector::from_array).collect();
         let mesh = TriMesh::new(points, self.triangles.clone()).ok();
         let depth = |(&corners, ball): (&[u32; 3], &Ball)| {
-            let thickness = Facet::new(corners, at, ball).zip(mesh.as_ref()).and_then(|(facet, mesh)| {
+            let thickness = Facet::new(corners, at, ball, 1.0).zip(mesh.as_ref()).and_then(|(facet, mesh)| {
                 let from = ball.centre - facet.normal * (CLOSED * ball.radius);
                 mesh.cast_local_ray(&Ray::new(from, -facet.normal), ball.radius, false)
             });
@@ -199,12 +213,27 @@ impl Surface {
         let largest = balls.iter().fold(0.0, |most: f64, ball| most.max(ball.radius));
         near_pairs([balls.len() as u32; 2], true, |which| balls[which as usize], BEHIND * largest, &mut grid);
         let facets: Vec<Option<Facet>> =
-            self.triangles.iter().zip(&balls).map(|(&corners, ball)| Facet::new(corners, at, ball)).collect();
+            self.triangles.iter().zip(&balls).map(|(&corners, ball)| Facet::new(corners, at, ball, 1.0)).collect();
         let is_back_to_back = |&(a, b): &(u32, u32)| match (&facets[a as usize], &facets[b as usize]) {
             (Some(a), Some(b)) => !(a.is_before(b, 0.0) && b.is_before(a, 0.0)),
             _ => true,
         };
         grid.near.into_iter().filter(is_back_to_back).collect()
+    }
+
+    /// Six times the volume that the triangles enclose where they are now, m^3.
+    fn encloses(&self, at: &[[f64; 3]]) -> f64 {
+        let of = |corners: &[u32; 3]| {
+            let from = Vector::from_array(at[self.vertices[0] as usize]);
+            let [a, b, c] = corners.map(|vertex| Vector::from_array(at[vertex as usize]) - from);
+            a.cross(b).dot(c)
+        };
+        self.triangles.iter().map(of).sum()
+    }
+
+    /// See [`Standing`].
+    fn outward(&self, at: &[[f64; 3]]) -> f64 {
+        if self.encloses(at) * self.enclosed < 0.0 { -1.0 } else { 1.0 }
     }
 
     /// Spheres about the triangles where they are now.
@@ -233,14 +262,16 @@ impl Engine {
         let Memory { places: all, placed, workspace, soft: scratch, .. } = memory;
         let placed = &placed[lane];
         workspace.points.rounding.relative = self.pose_rounding;
-        let Scratch { points, spheres, grid, behind, seen } = scratch;
-        spheres.resize_with(self.surfaces.bodies.len(), Vec::new);
-        for (index, (surface, spheres)) in self.surfaces.bodies.iter().zip(&mut *spheres).enumerate() {
-            surface.spheres(places(index).vertices, spheres);
+        let Scratch { points, standing, grid, behind, seen } = scratch;
+        standing.resize_with(self.surfaces.bodies.len(), Standing::default);
+        for (index, (surface, standing)) in self.surfaces.bodies.iter().zip(&mut *standing).enumerate() {
+            let at = places(index).vertices;
+            surface.spheres(at, &mut standing.spheres);
+            standing.outward = surface.outward(at);
         }
         for (number, pair) in self.surfaces.rigid.iter().enumerate() {
             let (surface, place) = (&self.surfaces.bodies[pair.soft], places(pair.soft));
-            let at = place.vertices;
+            let (at, Standing { spheres, outward }) = (place.vertices, &standing[pair.soft]);
             let (geom, shape) = (&self.geoms[pair.other], &placed[pair.other]);
             let reach = pair.reach.of(place.travel + all[pair.other].travel.to_array()[lane]);
             let friction =
@@ -254,7 +285,7 @@ impl Engine {
             let core = Core::of(geom.kind, shape, self.meshes.get(geom.asset as usize));
             let rounding = [Core::rounding(geom.kind, shape), surface.radius];
             workspace.points.rounding.origin = shape.centre.abs().max_element();
-            for (number, (ball, &corners)) in spheres[pair.soft].iter().zip(&surface.triangles).enumerate() {
+            for (number, (ball, &corners)) in spheres.iter().zip(&surface.triangles).enumerate() {
                 let near = ball.radius + shape.radius + reach + surface.radius;
                 let offset = ball.centre - shape.centre;
                 if offset.length_squared() >= near * near {
@@ -267,7 +298,7 @@ impl Engine {
                         continue;
                     }
                 }
-                let Some(facet) = Facet::new(corners, at, ball) else { continue };
+                let Some(facet) = Facet::new(corners, at, ball, *outward) else { continue };
                 points.clear();
                 let mut sink = Sink::new(points, self.pose_rounding);
                 sink.reach = reach;
@@ -313,7 +344,7 @@ impl Engine {
             let own = [pair.soft, pair.other].map(places);
             let mut found =
                 Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
-            self.soft_on_soft(pair, own, spheres, grid, behind, workspace, points, &mut found);
+            self.soft_on_soft(pair, own, standing, grid, behind, workspace, points, &mut found);
         }
     }
 
