@@ -7,26 +7,41 @@
 
 use manyworlds_shaders::Real;
 use manyworlds_shaders::dynamics::applied;
-use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, force};
+use manyworlds_shaders::dynamics::tree::{ForceRecord, NONE, Params, Tree, force};
 
 use crate::dual::Dual;
 use crate::on_bodies::add_on_bodies;
+use crate::placed::Placed;
+use crate::pool::Pooled;
 use crate::rows::Entry;
-use crate::tree::Forward;
+
+/// How the balance of momentum of a tree changes with its applied forces, right less left, v+ (`after`) held: entries to be summed, row,
+/// column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act `[n_act]` one behind the other. `frames`: what
+/// [`kinematics`](manyworlds_shaders::dynamics::kinematics) makes of the state.
+#[must_use]
+pub fn slopes_of_applied_forces(
+    tree: Tree<'_>,
+    params: &[f64],
+    state: &[f64],
+    frames: [&[f64]; 2],
+    after: &[f64],
+) -> Vec<(usize, usize, f64)> {
+    applied_slopes(&Placed::new(tree, params, state, frames.map(Pooled::copy)), after)
+}
 
 /// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act
 /// `[n_act]` one behind the other. `after`: v+.
-pub(crate) fn applied_slopes(forward: &Forward, after: &[f64]) -> Vec<Entry> {
+pub(crate) fn applied_slopes(placed: &Placed, after: &[f64]) -> Vec<Entry> {
     let mut out = Vec::new();
-    let tree = &forward.tree;
+    let tree = &placed.tree;
     if tree.forces.is_empty() {
         return out;
     }
-    let mut state = Dual::constants(forward.state);
+    let mut state = Dual::constants(placed.state);
     for record in tree.forces.iter().filter(|record| is_along(record)) {
-        along_path(forward, record, after, &mut state, &mut out);
+        along_path(placed, record, after, &mut state, &mut out);
     }
-    add_on_bodies(forward, after, &mut out);
+    add_on_bodies(placed, after, &mut out);
     out
 }
 
@@ -43,13 +58,13 @@ const ACTIVATION: usize = 3;
 /// A number of a law.
 type OfLaw = Dual<5>;
 
-fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mut [OfLaw], out: &mut Vec<Entry>) {
-    let (tree, n, h) = (&forward.tree, forward.n_v(), forward.h());
-    let params = Params::<OfLaw>::Shared(forward.params);
-    let gear = applied::gear(tree, Params::<f64>::Shared(forward.params), record);
-    let arms: Vec<(usize, f64)> = forward.arms(record.on).collect();
+fn along_path(placed: &Placed, record: &ForceRecord, after: &[f64], state: &mut [OfLaw], out: &mut Vec<Entry>) {
+    let (tree, n, h) = (&placed.tree, placed.n_v(), placed.h());
+    let params = Params::<OfLaw>::Shared(placed.params);
+    let gear = applied::gear(tree, Params::<f64>::Shared(placed.params), record);
+    let arms: Vec<(usize, f64)> = placed.arms(record.on).collect();
     let rate = |v: &[f64]| arms.iter().map(|&(dof, arm)| arm * v[dof]).sum::<f64>();
-    let (speed, speed_after) = (gear * rate(forward.v()), rate(after));
+    let (speed, speed_after) = (gear * rate(placed.v()), rate(after));
     // Its control and activation: direction, place in the state, column.
     let mut inputs = Vec::new();
     if record.kind == force::ACTUATOR {
@@ -61,7 +76,7 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
         }
     }
     inputs.iter().for_each(|&(direction, at, _)| state[at].set_slope(direction, 1.0));
-    let length = Dual::variable(gear * forward.length(record.on), LENGTH);
+    let length = Dual::variable(gear * placed.length(record.on), LENGTH);
     let speed = Dual::variable(speed, SPEED);
     let law = applied::law_at(tree, params, record, length, speed, state);
     inputs.iter().for_each(|&(direction, at, _)| state[at].set_slope(direction, 0.0));
@@ -69,9 +84,9 @@ fn along_path(forward: &Forward, record: &ForceRecord, after: &[f64], state: &mu
     let pull = Dual::constant(h * gear) * law.damping.mul_add(law.speed, law.force);
     // c, with g.v+ held.
     let force = implicit * Dual::constant(speed_after) - pull;
-    let (slopes, lengths) = (forward.arm_slopes(record.on), forward.length_slopes(record.on));
+    let (slopes, lengths) = (placed.arm_slopes(record.on), placed.length_slopes(record.on));
     // How g.v+ and the rate change with q.
-    let [turned, turned_after] = [forward.v(), after].map(|v| {
+    let [turned, turned_after] = [placed.v(), after].map(|v| {
         let by = |i: usize| arms.iter().enumerate().map(|(k, &(dof, _))| slopes[(k, i)] * v[dof]).sum::<f64>();
         (0..arms.len()).map(by).collect::<Vec<f64>>()
     });

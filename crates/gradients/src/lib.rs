@@ -44,6 +44,7 @@ mod model;
 mod momentum;
 mod on_bodies;
 mod parameter;
+mod placed;
 mod pool;
 mod product;
 mod released;
@@ -56,6 +57,7 @@ mod system;
 mod tree;
 mod unknown;
 
+pub use applied::slopes_of_applied_forces;
 pub use bias::closed_below;
 pub use block::BlockInput;
 pub use certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};

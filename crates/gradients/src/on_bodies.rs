@@ -13,9 +13,9 @@ use manyworlds_shaders::math::{Quat, Vec3, add, cross, dot, load3, quat_conjugat
 
 use crate::applied::is_along;
 use crate::dual::Dual;
+use crate::placed::Placed;
 use crate::pool::Pooled;
 use crate::rows::Entry;
-use crate::tree::Forward;
 
 /// Angular and linear part.
 type Twist = [Vec3<f64>; 2];
@@ -23,33 +23,33 @@ type Twist = [Vec3<f64>; 2];
 type OfTwist = Dual<7>;
 
 /// Adds `-dF` of a tree's forces on bodies, columns q and v as of [`crate::applied`]. `after`: v+.
-pub(crate) fn add_on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entry>) {
-    let tree = &forward.tree;
+pub(crate) fn add_on_bodies(placed: &Placed, after: &[f64], out: &mut Vec<Entry>) {
+    let tree = &placed.tree;
     if tree.forces.iter().all(is_along) {
         return;
     }
     // Dofs of a run move together: those of a later one are behind it.
-    let mut run_of = vec![0; forward.n_v()];
+    let mut run_of = vec![0; placed.n_v()];
     let all = tree.joints.iter().flat_map(runs);
     all.enumerate().for_each(|(run, (first, count))| run_of[first..first + count].fill(run));
     let drags = tree.forces.iter().any(|record| !is_along(record) && record.kind != force::WEIGHT);
-    let psi = [forward.v(), after].map(|velocity| {
-        let mut psi = Pooled::zeros(if drags { SPATIAL * forward.n_v() } else { 0 });
+    let psi = [placed.v(), after].map(|velocity| {
+        let mut psi = Pooled::zeros(if drags { SPATIAL * placed.n_v() } else { 0 });
         if drags {
             let mut twist = Pooled::zeros(SPATIAL * tree.bodies.len());
-            transport(tree, &forward.motion, velocity, &mut twist, &mut psi);
+            transport(tree, &placed.motion, velocity, &mut twist, &mut psi);
         }
         psi
     });
     for record in tree.forces.iter().filter(|record| !is_along(record)) {
-        let frame = Frame::new(forward, record);
+        let frame = Frame::new(placed, record);
         let motions: Vec<(usize, Twist)> = tree.movers(record.on as usize).map(|dof| (dof, frame.of(dof))).collect();
         let left = if record.kind == force::WEIGHT {
-            Left::of_weight(forward, record, &frame)
+            Left::of_weight(placed, record, &frame)
         } else {
-            Left::of_fluid(forward, record, &frame, &motions, after)
+            Left::of_fluid(placed, record, &frame, &motions, after)
         };
-        let h = forward.h();
+        let h = placed.h();
         for &(j, own) in &motions {
             let by_q = left.by_position(&frame, j, &psi);
             let by_v = times(&left.by_twist, own);
@@ -60,7 +60,7 @@ pub(crate) fn add_on_bodies(forward: &Forward, after: &[f64], out: &mut Vec<Entr
                 }
                 out.push((i, j, -h * change));
                 if !left.is_lift {
-                    out.push((i, forward.n_v() + j, -h * inner(motion, by_v)));
+                    out.push((i, placed.n_v() + j, -h * inner(motion, by_v)));
                 }
             }
         }
@@ -76,9 +76,9 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(forward: &'a Forward, record: &ForceRecord) -> Self {
-        let params = Params::<f64>::Shared(forward.params);
-        let pose = &forward.pose[record.on as usize * POSE..(record.on as usize + 1) * POSE];
+    fn new(placed: &'a Placed, record: &ForceRecord) -> Self {
+        let params = Params::<f64>::Shared(placed.params);
+        let pose = &placed.pose[record.on as usize * POSE..(record.on as usize + 1) * POSE];
         let body = [pose[3], pose[4], pose[5], pose[6]];
         let (offset, turn) = if record.kind == force::WEIGHT {
             (params.at3(body_param(record.on as usize) + param::BODY_COM), body)
@@ -86,8 +86,8 @@ impl<'a> Frame<'a> {
             let at = record.param as usize + param::FORCE_FRAME;
             (params.at3(at), quat_mul(body, params.at4(at + 3)))
         };
-        let point = add(sub(load3(pose, 0), forward.centre()), quat_rotate(body, offset));
-        Self { motion: &forward.motion, point, turn }
+        let point = add(sub(load3(pose, 0), placed.centre()), quat_rotate(body, offset));
+        Self { motion: &placed.motion, point, turn }
     }
 
     /// A direction of the world.
@@ -125,8 +125,8 @@ struct Left {
 }
 
 impl Left {
-    fn of_weight(forward: &Forward, record: &ForceRecord, frame: &Frame) -> Self {
-        let params = Params::<f64>::Shared(forward.params);
+    fn of_weight(placed: &Placed, record: &ForceRecord, frame: &Frame) -> Self {
+        let params = Params::<f64>::Shared(placed.params);
         let mass = params.at(body_param(record.on as usize) + param::BODY_MASS);
         let fraction = params.at(record.param as usize + param::FORCE_FRACTION);
         let still = scale(params.at3(param::GRAVITY), fraction * mass);
@@ -135,13 +135,13 @@ impl Left {
     }
 
     fn of_fluid(
-        forward: &Forward,
+        placed: &Placed,
         record: &ForceRecord,
         frame: &Frame,
         motions: &[(usize, Twist)],
         after: &[f64],
     ) -> Self {
-        let params = Params::<f64>::Shared(forward.params);
+        let params = Params::<f64>::Shared(placed.params);
         let still = params.at3(record.param as usize + param::FORCE_FLUID + 2);
         let wind = frame.into(still);
         let twist = |velocity: &[f64]| {
@@ -149,11 +149,11 @@ impl Left {
                 std::array::from_fn(|part| add(sum[part], scale(own[part], velocity[dof])))
             })
         };
-        let (before, after) = (twist(forward.v()), twist(after));
+        let (before, after) = (twist(placed.v()), twist(after));
         let number = |part: usize, k: usize| OfTwist::variable(before[part][k], 3 * part + k);
         let [spin, shift]: [Vec3<OfTwist>; 2] = [0, 1].map(|part| std::array::from_fn(|k| number(part, k)));
         let through = sub(shift, wind.map(Dual::constant));
-        let [moment, force, by_spin, by_shift] = fluid(Params::Shared(forward.params), record, spin, through);
+        let [moment, force, by_spin, by_shift] = fluid(Params::Shared(placed.params), record, spin, through);
         let of = |part: usize, k: usize| {
             let (own, drag, twist) = [(moment, by_spin, spin), (force, by_shift, shift)][part];
             drag[k] * (Dual::constant(after[part][k]) - twist[k]) - own[k]

@@ -167,18 +167,22 @@ fn blocks(batch: &mut Batch, model: &Model, worlds: &[usize]) -> (Vec<Vec<f64>>,
 
 /// Kernels against the host, world by world, on an executor in a precision.
 fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&str, u64)]) {
+    let scenes: Vec<_> = scenes.iter().map(|&(scene, steps)| (scene, load(scene), steps)).collect();
+    kernels_and_host_agree_on(executor, precision, &scenes);
+}
+
+fn kernels_and_host_agree_on(executor: Executor, precision: Precision, scenes: &[(&str, Model, u64)]) {
     // The host differentiates steps of either precision in double.
     let (most, tolerance, rounding) =
         if precision == Precision::F64 { (1e-9, 1e-11, 1e-11) } else { (1e-3, 1e-6, 1e-3) };
-    for &(scene, steps) in scenes {
-        let model = load(scene);
+    for (scene, model, steps) in scenes {
         let options = BatchOptions { executor, precision, tolerance, iterations: 2000, ..precise() };
         let n_world = 19;
-        let mut batch = Batch::new(&[(&model, n_world)], &options).expect("a batch");
+        let mut batch = Batch::new(&[(model, n_world)], &options).expect("a batch");
         batch.set_derivatives_by(DerivativesBy::Kernels);
-        run(&mut batch, steps);
+        run(&mut batch, *steps);
         let worlds: Vec<usize> = (0..n_world).collect();
-        let (found, certificates) = blocks(&mut batch, &model, &worlds);
+        let (found, certificates) = blocks(&mut batch, model, &worlds);
         let mut carrying = 0;
         let mut hosts = Vec::with_capacity(n_world);
         let mut at_switch = vec![false; n_world];
@@ -237,7 +241,7 @@ fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&
             }
         }
         // The same bits, whichever worlds are asked for beside.
-        let (alone, certificate) = blocks(&mut batch, &model, &[7]);
+        let (alone, certificate) = blocks(&mut batch, model, &[7]);
         for (alone, all) in alone.iter().zip(&found) {
             assert_eq!(alone[..], all[7 * alone.len()..8 * alone.len()], "{scene}");
         }
@@ -264,6 +268,43 @@ fn kernels_in_single_precision_are_near_the_host() {
 fn kernels_of_a_device_and_the_host_find_the_same_jacobians() {
     // Limits, drives and contacts of a tree.
     kernels_and_host_agree(Executor::Gpu, Precision::F64, &[("quadruped", 40)]);
+}
+
+/// What pulls elsewhere than at a joint: a tendon around a ball with a spring and a motor, motors of a site and of a sum of joints, carried
+/// weight, a fluid. Its foot is on the ground.
+const PULLED: &str = r#"
+  <option density="80" viscosity="0.3" wind="0.5 0.2 0"/>
+  <worldbody>
+    <geom type="plane" size="9 9 1"/>
+    <site name="anchor" pos="-0.3 0 1.1"/>
+    <body pos="0 0 0.8" gravcomp="0.4">
+      <joint name="lift" type="slide" axis="0 0 1"/><joint name="swing" axis="0 1 0"/>
+      <geom name="core" type="sphere" size="0.08"/>
+      <body pos="0.1 0 0"><joint name="hip" type="ball"/>
+        <geom type="box" size="0.05 0.04 0.15" pos="0.05 0 -0.15" fluidshape="ellipsoid"/><site name="thigh" pos="0.12 0.01 -0.1"/>
+        <body pos="0.05 0 -0.3"><joint name="knee" axis="0 1 0"/>
+          <geom type="capsule" fromto="0 0 0 0 0 -0.36" size="0.05"/><site name="shin" pos="0.05 0 -0.2"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="round" stiffness="30" damping="2" springlength="0.3 0.5">
+      <site site="anchor"/><geom geom="core"/><site site="thigh"/><site site="shin"/>
+    </spatial>
+    <fixed name="sum"><joint joint="swing" coef="0.7"/><joint joint="knee" coef="-0.4"/></fixed>
+  </tendon>
+  <actuator>
+    <motor tendon="round" gear="-3"/><position tendon="sum" kp="8" kv="0.5"/><motor site="shin" gear="1 2 0 0 0.1 0"/>
+    <motor joint="knee" gear="2"/>
+  </actuator>"#;
+
+#[test]
+fn kernels_and_the_host_agree_on_what_pulls_elsewhere_than_at_a_joint() {
+    let scenes = [("pulled", mjcf(0.002, PULLED), 120)];
+    kernels_and_host_agree_on(Executor::Cpu, Precision::F64, &scenes);
+    kernels_and_host_agree_on(Executor::Cpu, Precision::F32, &scenes);
+    kernels_and_host_agree_on(Executor::Gpu, Precision::F64, &scenes);
 }
 
 /// Trees of two kinds, two of one, that hop on the ground.

@@ -4,13 +4,12 @@
 //! Buffers: topology, params (unused), slope, mobility, places, system, answer.
 
 use super::layout::{System, answer_reals, answer_width, mobility_reals, place, sizes, tile_place};
-use super::mobility::{columns, most_unknowns};
+use super::mobility::{columns, most_unknowns, moved};
 use super::substitute::substitute;
 use crate::args::Args;
 use crate::dynamics::derivatives::layout::{slope_reals, width};
-use crate::dynamics::effort::dof_count;
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{Tree, TreeDims, drive, nth, nth_mut};
+use crate::dynamics::tree::{Tree, TreeDims, nth, nth_mut};
 use crate::real::Real;
 
 /// Items of a dispatch.
@@ -59,13 +58,10 @@ pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, sy
         i += 1;
     }
     for (a, actuator) in tree.actuators.iter().enumerate() {
-        // A control moves the dofs of one joint alone; that of a row is in ds.
-        let joint = &tree.joints[actuator.joint as usize];
-        let first = joint.dof_begin as usize;
-        let moved = if actuator.mode == drive::ROW { 0 } else { dof_count(joint.kind) };
+        let moved = moved(tree, actuator);
         for i in 0..n {
-            out[i * width + 2 * n + a] = (first..first + moved)
-                .fold(R::lit(0.0), |sum, j| rows(i)[j].mul_add(slope[j * stride + 2 * n + a], sum));
+            out[i * width + 2 * n + a] =
+                moved.clone().fold(R::lit(0.0), |sum, j| rows(i)[j].mul_add(slope[j * stride + 2 * n + a], sum));
         }
     }
     left.fill(R::lit(0.0));

@@ -4,13 +4,12 @@
 //! Buffers: topology, params (unused), slope, places, system, adjoint.
 
 use super::layout::{Adjoint, System, answer_width, place, sizes, tile_place};
-use super::mobility::{columns, most_unknowns};
+use super::mobility::{columns, most_unknowns, moved};
 use super::substitute::descend;
 use crate::args::Args;
 use crate::dynamics::derivatives::layout::{slope_reals, width};
-use crate::dynamics::effort::dof_count;
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{Tree, TreeDims, drive, nth, nth_mut};
+use crate::dynamics::tree::{Tree, TreeDims, nth, nth_mut};
 use crate::real::{Mask, Real};
 
 /// Items of a dispatch.
@@ -36,10 +35,8 @@ pub fn back<R: Real>(
     for (row, w) in slope.chunks_exact(stride).zip(impulse) {
         out[..2 * n].iter_mut().zip(row).for_each(|(to, x)| *to = x.mul_add(*w, *to));
     }
-    for (a, actuator) in tree.actuators.iter().enumerate().filter(|(_, actuator)| actuator.mode != drive::ROW) {
-        let joint = &tree.joints[actuator.joint as usize];
-        let first = joint.dof_begin as usize;
-        for j in first..first + dof_count(joint.kind) {
+    for (a, actuator) in tree.actuators.iter().enumerate() {
+        for j in moved(tree, actuator) {
             out[2 * n + a] = slope[j * stride + 2 * n + a].mul_add(impulse[j], out[2 * n + a]);
         }
     }

@@ -3,11 +3,14 @@
 //!
 //! Buffers: topology, params (unused), factor, places, system, mobility.
 
+use std::ops::Range;
+
 use super::layout::{System, mobility_reals, place, sizes, tile_place, verdict};
 use super::substitute::substitute;
 use crate::args::Args;
+use crate::dynamics::effort::dof_count;
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{Tree, TreeDims, nth, nth_mut, row};
+use crate::dynamics::tree::{ActuatorRecord, Tree, TreeDims, drive, nth, nth_mut, row};
 use crate::prelude::TILES;
 use crate::real::{Real, Scalar};
 
@@ -21,6 +24,20 @@ pub fn items(dims: &TreeDims) -> u32 {
 pub(super) fn columns(dims: &TreeDims, count: u32) -> u32 {
     let widest = TILES.iter().fold(1, |widest, &tile| tile.max(widest));
     dims.lanes.next_multiple_of(widest) * count
+}
+
+/// The dofs that a control moves: those of one joint alone, but for that of an applied force. That of a row is in ds.
+#[inline(always)]
+pub(super) fn moved(tree: &Tree, actuator: &ActuatorRecord) -> Range<usize> {
+    match actuator.mode {
+        drive::APPLIED => 0..tree.dofs.len(),
+        drive::ROW => 0..0,
+        _ => {
+            let joint = &tree.joints[actuator.joint as usize];
+            let first = joint.dof_begin as usize;
+            first..first + dof_count(joint.kind)
+        }
+    }
 }
 
 /// Unknowns of the fullest lane of a tile.

@@ -209,7 +209,10 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
     for t in 0..tiles {
         let params = tile_params(dims, params, t);
         let slope = nth_mut(slope, t, slope_reals(dims) as u32);
-        slope.fill(R::lit(0.0));
+        // What applied forces are by stands there already.
+        if dims.n_force == 0 {
+            slope.fill(R::lit(0.0));
+        }
         self::effort(
             &tree,
             params,

@@ -181,7 +181,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let work_at = derivative_work_base(lane);
     let h = param_at(base.param, PARAM_TIMESTEP);
     let per_step = real(1.0) / h;
-    for (var e = 0u; e < n * slope_width(); e++) {
+    // What applied forces are by stands there already.
+    for (var e = 0u; dims.tree.n_force == 0u && e < n * slope_width(); e++) {
         slope[base.slope + e * TILE] = real(0.0);
     }
     if dims.tree.lone == 1u {

@@ -3,7 +3,8 @@
 //! * `act`: the parts of [`Act`].
 //! * `slope` [n_v, width]: a row a dof, and by columns what it is the derivative with respect to: q and v (`n_v` each, q in
 //!   the tangent space), then the controls (`n_u`). [`super::effort`] and [`super::force`] make it that of the momentum
-//!   balance `b - A v+ + J^T lambda` with v+ and the impulses held. By tau it is h.
+//!   balance `b - A v+ + J^T lambda` with v+ and the impulses held. By tau it is h. Of trees with applied forces what these are by
+//!   stands there before.
 
 use crate::dynamics::tree::{SPATIAL, TreeDims};
 

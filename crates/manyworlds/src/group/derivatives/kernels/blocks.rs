@@ -3,6 +3,7 @@
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::touch;
 
+use super::applied::applied_reals;
 use super::{Asked, Kind};
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::host::SlotPack;
@@ -25,6 +26,8 @@ pub(super) struct Block<'a, 'b, T> {
     pub(super) touches: Vec<Stretch<'b, T>>,
     /// What kernels are given, by set and from a lane on.
     pub(super) given: Vec<Stretch<'b, T>>,
+    /// What applied forces are by, likewise.
+    pub(super) slopes: Vec<Stretch<'b, T>>,
 }
 
 /// Takes the first ones of what is left.
@@ -42,13 +45,13 @@ impl<T: Scalar> Chunk<T> {
         kind: Kind,
         first: usize,
         mut asked: &'b mut [Asked<'a>],
-        touches: &'b mut [Vec<T>],
-        given: &'b mut [Vec<T>],
+        [touches, given, slopes]: [&'b mut [Vec<T>]; 3],
     ) -> Vec<Block<'a, 'b, T>> {
         let width = self.store.tile();
         let each = if self.n_world > ALONE { width } else { self.n_world };
         let mut touches: Vec<&mut [T]> = touches.iter_mut().map(Vec::as_mut_slice).collect();
         let mut given: Vec<&mut [T]> = given.iter_mut().map(Vec::as_mut_slice).collect();
+        let mut slopes: Vec<&mut [T]> = slopes.iter_mut().map(Vec::as_mut_slice).collect();
         let mut blocks = Vec::with_capacity(self.n_world.div_ceil(each));
         for begin in (0..self.n_world).step_by(each) {
             let end = begin + each;
@@ -59,15 +62,18 @@ impl<T: Scalar> Chunk<T> {
                 let n = if is_last { rest.len() } else { slots() * touch::SIZE * width };
                 Stretch { first, reals: cut(rest, n) }
             };
-            let of_given = |(rest, set): (&mut &'b mut [T], &ChunkSet<T>)| {
-                let n = if is_last { rest.len() } else { each * set.k * kind.given_reals(set.dims()) };
+            let of_lanes = |rest: &mut &'b mut [T], set: &ChunkSet<T>, reals: usize| {
+                let n = if is_last { rest.len() } else { each * set.k * reals };
                 Stretch { first: set.lane(begin, 0), reals: cut(rest, n) }
             };
+            let of_given = |(rest, set): (&mut _, &ChunkSet<T>)| of_lanes(rest, set, kind.given_reals(set.dims()));
+            let of_slopes = |(rest, set): (&mut _, &ChunkSet<T>)| of_lanes(rest, set, applied_reals(set.dims()));
             let count = asked.partition_point(|asked| asked.request.world - first < end);
             blocks.push(Block {
                 asked: cut(&mut asked, count),
                 touches: touches.iter_mut().zip(self.sets.iter().zip(&self.host.packs)).map(of_touches).collect(),
                 given: given.iter_mut().zip(&self.sets).map(of_given).collect(),
+                slopes: slopes.iter_mut().zip(&self.sets).map(of_slopes).collect(),
             });
         }
         blocks

@@ -1,6 +1,7 @@
 //! Derivatives of the last steps of many worlds at once, by kernels: of worlds whose trees are islands by themselves. Others,
 //! and those about which the kernels are in doubt, are left to `manyworlds_gradients`.
 
+mod applied;
 mod back;
 mod blocks;
 mod jacobian;
@@ -24,6 +25,7 @@ use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, TreeDims, 
 use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
 use rayon::prelude::*;
 
+use self::applied::applied_reals;
 use self::blocks::{ALONE, Block, Stretch};
 use crate::Error;
 use crate::group::buffers::SetBuffers;
@@ -127,7 +129,7 @@ pub(in crate::group) struct UnderWay<'a, T> {
 impl<T: Scalar> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
     fn by_kernels(&self, rules: GradientRules) -> bool {
-        let plain = |dims: &TreeDims| dims.n_block == 0 && dims.n_force == 0 && dims.n_path_row == 0;
+        let plain = |dims: &TreeDims| [dims.n_block, dims.n_act, dims.n_path_row, dims.bound] == [0; 4];
         let fits = |dims: &TreeDims| plain(dims) && dims.n_v as usize <= rules.largest_dense;
         self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
@@ -207,6 +209,10 @@ impl<T: Scalar> Chunk<T> {
             vec![T::default(); tile_len(width, set.dims().lanes as usize, own.kind.given_reals(set.dims()))]
         };
         let mut given: Vec<Vec<T>> = self.sets.iter().map(given).collect();
+        let slopes = |set: &ChunkSet<T>| {
+            vec![T::default(); tile_len(width, set.dims().lanes as usize, applied_reals(set.dims()))]
+        };
+        let mut slopes: Vec<Vec<T>> = self.sets.iter().map(slopes).collect();
         let (before, first) = (&own.before, own.first);
         let one = |block: &mut Block<T>| {
             // What stands in slots without a body is not looked at.
@@ -216,6 +222,7 @@ impl<T: Scalar> Chunk<T> {
             for Asked { request, certificate, doubt, by_q } in block.asked.iter_mut() {
                 let world = request.world - first;
                 self.write_contacts(geometry, before, world, &mut block.touches, certificate);
+                self.write_applied(before, world, &mut block.slopes);
                 *doubt = self.shared.doubt(
                     &self.host.worlds[world],
                     &summaries[world],
@@ -229,7 +236,7 @@ impl<T: Scalar> Chunk<T> {
                 }
             }
         };
-        let mut blocks = self.blocks(own.kind, first, &mut own.taken, &mut touches, &mut given);
+        let mut blocks = self.blocks(own.kind, first, &mut own.taken, [&mut touches, &mut given, &mut slopes]);
         match &mut blocks[..] {
             [block] => one(block),
             blocks => blocks.par_iter_mut().for_each(one),
@@ -237,8 +244,11 @@ impl<T: Scalar> Chunk<T> {
         drop(blocks);
         let limits = Limits::of::<T>();
         self.recording.clear();
-        for ((set, touch), given) in self.sets.iter_mut().zip(touches).zip(given) {
+        for (((set, touch), given), slopes) in self.sets.iter_mut().zip(touches).zip(given).zip(slopes) {
             let b = set.step.buffers;
+            if !slopes.is_empty() {
+                self.store.write(b.slope, 0, &slopes)?;
+            }
             self.store.write(b.touch, 0, &touch)?;
             set.touch = touch;
             if own.kind == Kind::Back {
