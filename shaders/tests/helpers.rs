@@ -32,7 +32,6 @@ const APART: &[(&str, &[&str], &str)] = &[
     ),
     ("contact/tree_pgs", &["push", "push3", ""], DENSE),
     ("contact/convex/evaluate", &["convex_pushed"], "lanes gather by dof what the mirror scatters by constraint"),
-    ("contact/gradient/columns", &["moved"], "an invocation has a column, the mirror a list of them"),
     ("contact/gradient/eliminate", &["pivot_larger"], "lanes search for a pivot together"),
     ("contact/gradient/substitute", &["pushed"], "an invocation has one number of a column, the mirror the column"),
     ("contact/gradient/system", &["combined", "of_slot"], "lanes write numbers, the mirror adds rows"),

@@ -1,36 +1,45 @@
 //! Derivatives of the end of a step for activations: each follows its own control, whatever the bodies do.
 
 use manyworlds_shaders::dynamics::activate::activate;
-use manyworlds_shaders::dynamics::tree::{NONE, Params};
+use manyworlds_shaders::dynamics::tree::{NONE, Params, Tree};
 
 use crate::dual::Dual;
-use crate::tree::{Forward, TreeInput};
+use crate::tree::Forward;
 
 /// What an activation depends on, as directions of dual numbers.
 const ACTIVATION: usize = 0;
 const CONTROL: usize = 1;
 
-/// How an activation after the step changes. The numbers of it and of its control are those of the world.
+/// How an activation after the step changes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ActivationSlopes {
-    pub(crate) activation: usize,
-    pub(crate) control: usize,
+pub struct ActivationSlopes {
+    /// Its number.
+    pub activation: usize,
+    /// That of its control.
+    pub control: usize,
     /// By itself before the step.
-    pub(crate) by_activation: f64,
-    pub(crate) by_control: f64,
+    pub by_activation: f64,
+    /// By its control.
+    pub by_control: f64,
 }
 
-/// Those of a tree. `controls` and `activations`: numbers of its own in the world.
-pub(crate) fn activation_slopes(input: &TreeInput, controls: &[usize], activations: &[usize]) -> Vec<ActivationSlopes> {
-    let (tree, dims) = (input.layout.tree(), input.layout.dims);
+/// Those of a tree with these parameters, in this state. `controls` and `activations`: what its own are called.
+#[must_use]
+pub fn activation_slopes(
+    tree: &Tree,
+    params: &[f64],
+    state: &[f64],
+    [controls, activations]: [&[usize]; 2],
+) -> Vec<ActivationSlopes> {
+    let dims = tree.dims;
     if dims.n_act == 0 {
         return Vec::new();
     }
-    let mut state = Dual::<3>::constants(input.state);
+    let mut state = Dual::<3>::constants(state);
     // No activation depends on another's control: all of them are one direction.
     state[dims.ctrl_at()..dims.tau_at()].iter_mut().for_each(|x| x.set_slope(CONTROL, 1.0));
     state[dims.act_at()..].iter_mut().for_each(|x| x.set_slope(ACTIVATION, 1.0));
-    activate(&tree, Params::Shared(input.params), &mut state, &[0]);
+    activate(tree, Params::Shared(params), &mut state, &[0]);
     let own = tree.forces.iter().filter(|record| record.act != NONE);
     own.map(|record| {
         let own = state[dims.act_at() + record.act as usize];

@@ -57,6 +57,7 @@ mod system;
 mod tree;
 mod unknown;
 
+pub use activation::{ActivationSlopes, activation_slopes};
 pub use applied::slopes_of_applied_forces;
 pub use bias::closed_below;
 pub use block::BlockInput;

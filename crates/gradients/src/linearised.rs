@@ -86,7 +86,11 @@ impl<'a> Linearised<'a> {
             n_v,
             n_u,
             n_act,
-            activations: own.flat_map(|((tree, controls), own)| activation_slopes(tree, controls, own)).collect(),
+            activations: own
+                .flat_map(|((tree, controls), own)| {
+                    activation_slopes(&tree.layout.tree(), tree.params, tree.state, [controls, own])
+                })
+                .collect(),
             modes: vec![Mode::Breaking; input.contacts.len()],
             contacts: input.contacts,
             model: input.model,

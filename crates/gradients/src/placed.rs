@@ -12,10 +12,10 @@ use crate::grid::Grid;
 use crate::pool::Pooled;
 
 /// Dofs that dual numbers are about at a time.
-pub(crate) const DIRECTIONS: usize = 8;
+const DIRECTIONS: usize = 8;
 
 /// A number that changes with positions or speeds of so many dofs.
-pub(crate) type OfDofs = Dual<{ 1 + DIRECTIONS }>;
+type OfDofs = Dual<{ 1 + DIRECTIONS }>;
 
 /// See the module.
 pub(crate) struct Placed<'a> {
@@ -122,7 +122,7 @@ impl<'a> Placed<'a> {
     }
 
     /// The state, and what kinematics make of it, with slopes along changes of the positions by some dofs, one a direction.
-    pub(crate) fn along_positions(&self, dofs: &[usize]) -> (Vec<OfDofs>, [Vec<OfDofs>; 2]) {
+    fn along_positions(&self, dofs: &[usize]) -> (Vec<OfDofs>, [Vec<OfDofs>; 2]) {
         let tree = &self.tree;
         let mut state = Dual::constants(self.state);
         for (direction, &dof) in dofs.iter().enumerate() {

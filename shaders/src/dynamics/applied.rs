@@ -63,7 +63,7 @@ pub fn applied<R: Real>(
 
 /// What one force of the tree adds.
 #[inline(always)]
-pub fn add_force<R: Real>(
+fn add_force<R: Real>(
     tree: &Tree,
     params: Params<R>,
     record: &ForceRecord,

@@ -145,6 +145,13 @@ impl TreeDims {
         (self.n_q + 2 * self.n_v + self.n_u + self.n_act) as usize
     }
 
+    /// Controls and, behind them, activations.
+    #[inline(always)]
+    #[must_use]
+    pub fn n_input(&self) -> u32 {
+        self.n_u + self.n_act
+    }
+
     /// Weight of the new state in forces.
     #[inline(always)]
     #[must_use]

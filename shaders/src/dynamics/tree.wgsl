@@ -15,6 +15,11 @@ fn n_state() -> u32 {
     return act_at() + dims.tree.n_act;
 }
 
+// Controls and, behind them, activations.
+fn n_input() -> u32 {
+    return dims.tree.n_u + dims.tree.n_act;
+}
+
 // Weight of the new state in forces.
 fn integrator_theta(integrator: u32) -> real {
     let old = select(real(1.0), real(0.0), integrator == INTEGRATOR_SYMPLECTIC_EULER);

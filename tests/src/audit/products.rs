@@ -48,6 +48,9 @@ impl Audit {
             self.agree(name, "dv_dv by kernels", &kernels.dv_dv, &jacobian.dv_dv, 1.0);
             self.agree(name, "dv_dtau by kernels", &kernels.dv_dtau, &jacobian.dv_dtau, by_force);
             self.agree(name, "dv_dctrl by kernels", &kernels.dv_dctrl, &jacobian.dv_dctrl, by_control);
+            self.agree(name, "dv_dact by kernels", &kernels.dv_dact, &jacobian.dv_dact, by_control);
+            self.agree(name, "dact_dctrl by kernels", &kernels.dact_dctrl, &jacobian.dact_dctrl, 1.0);
+            self.agree(name, "dact_dact by kernels", &kernels.dact_dact, &jacobian.dact_dact, 1.0);
         }
     }
 
@@ -73,9 +76,35 @@ pub(super) fn kept(model: &Model, options: &BatchOptions, from: &State) -> Batch
 /// The Jacobian of the world of such a batch by kernels, where they do not leave it to the host, which gave another.
 pub(super) fn by_kernels(batch: &mut Batch, host: &Jacobian) -> Jacobian {
     let mut out = host.clone();
-    let Jacobian { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = &mut out;
-    let to =
-        JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, ..JacobiansMut::default() };
+    let Jacobian {
+        dq_dq,
+        dq_dv,
+        dq_dtau,
+        dq_dctrl,
+        dv_dq,
+        dv_dv,
+        dv_dtau,
+        dv_dctrl,
+        dq_dact,
+        dv_dact,
+        dact_dctrl,
+        dact_dact,
+        ..
+    } = &mut out;
+    let to = JacobiansMut {
+        dq_dq,
+        dq_dv,
+        dq_dtau,
+        dq_dctrl,
+        dv_dq,
+        dv_dv,
+        dv_dtau,
+        dv_dctrl,
+        dq_dact,
+        dv_dact,
+        dact_dctrl,
+        dact_dact,
+    };
     out.certificate = batch.differentiate(&[0], Product::Jacobian(to)).expect("Jacobians").swap_remove(0);
     out
 }

@@ -302,8 +302,8 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
         &[(6, ROUNDING), (7, ROUNDING)],
     );
     let (shift, slope) = (left(&row_shifts, 6), left(&row_shifts, 7));
-    let [n_v, n_u, n_row] = sizes(&dims);
-    let system_dims = system::Dims { lanes, n_v, n_u, n_row, smallest: SMALLEST.to_bits() };
+    let [n_v, n_input, n_row] = sizes(&dims);
+    let system_dims = system::Dims { lanes, n_v, n_input, n_row, smallest: SMALLEST.to_bits() };
     let system = case(
         name,
         &k::GRADIENT_SYSTEM,

@@ -153,14 +153,29 @@ fn summed(blocks: [&Vec<f64>; 2], outputs: &Outputs, width: usize) -> f64 {
 
 /// All blocks of the Jacobians of some worlds of one model, one behind the other.
 fn blocks(batch: &mut Batch, model: &Model, worlds: &[usize]) -> (Vec<Vec<f64>>, Vec<Certificate>) {
-    let (square, wide) = (model.n_v * model.n_v, model.n_v * model.actuators.len());
-    let mut found: Vec<Vec<f64>> = [square, square, square, wide, square, square, square, wide]
-        .iter()
-        .map(|size| vec![f64::NAN; size * worlds.len()])
-        .collect();
-    let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut found[..] else { panic!("eight") };
-    let to =
-        JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, ..JacobiansMut::default() };
+    let [n, n_u, n_act] = [model.n_v, model.actuators.len(), model.n_act()];
+    let sizes =
+        [n * n, n * n, n * n, n * n_u, n * n, n * n, n * n, n * n_u, n * n_act, n * n_act, n_act * n_u, n_act * n_act];
+    let mut found: Vec<Vec<f64>> = sizes.iter().map(|size| vec![f64::NAN; size * worlds.len()]).collect();
+    let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, dq_dact, dv_dact, dact_dctrl, dact_dact] =
+        &mut found[..]
+    else {
+        panic!("twelve")
+    };
+    let to = JacobiansMut {
+        dq_dq,
+        dq_dv,
+        dq_dtau,
+        dq_dctrl,
+        dv_dq,
+        dv_dv,
+        dv_dtau,
+        dv_dctrl,
+        dq_dact,
+        dv_dact,
+        dact_dctrl,
+        dact_dact,
+    };
     let certificates = batch.jacobians(worlds, to).expect("derivatives");
     (found, certificates)
 }
@@ -203,6 +218,10 @@ fn kernels_and_host_agree_on(executor: Executor, precision: Precision, scenes: &
                 &one.dv_dv,
                 &one.dv_dtau,
                 &one.dv_dctrl,
+                &one.dq_dact,
+                &one.dv_dact,
+                &one.dact_dctrl,
+                &one.dact_dact,
             ];
             same(&certificates[world], &one.certificate, rounding, &format!("{scene}, world {world}"));
             carrying += one.certificate.size;
@@ -217,15 +236,22 @@ fn kernels_and_host_agree_on(executor: Executor, precision: Precision, scenes: &
         assert!(at_switch.iter().filter(|&&at| at).count() <= 1, "{scene}: {at_switch:?}");
         let [q, v] = [3, 4].map(|seed| noise(n_world * model.n_v, seed));
         let [mut by_q, mut by_v, mut by_tau] = [0, 1, 2].map(|_| vec![f64::NAN; n_world * model.n_v]);
+        let n_act = model.n_act();
+        let act = noise(n_world * n_act, 5);
         let mut by_ctrl = vec![f64::NAN; n_world * model.actuators.len()];
-        let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl, ..InputsMut::default() };
+        let mut by_act = vec![f64::NAN; n_world * n_act];
+        let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl, act: &mut by_act };
         let all: Vec<usize> = (0..n_world).collect();
-        let judged =
-            batch.back_all(&all, &OutputSlices { q: &q, v: &v, ..OutputSlices::default() }, to).expect("products");
+        let judged = batch.back_all(&all, &OutputSlices { q: &q, v: &v, act: &act }, to).expect("products");
         for world in all.into_iter().filter(|&world| !at_switch[world]) {
             let dofs = world * model.n_v..(world + 1) * model.n_v;
             let controls = world * model.actuators.len()..(world + 1) * model.actuators.len();
-            let outputs = Outputs { q: q[dofs.clone()].to_vec(), v: v[dofs.clone()].to_vec(), ..Outputs::default() };
+            let activations = world * n_act..(world + 1) * n_act;
+            let outputs = Outputs {
+                q: q[dofs.clone()].to_vec(),
+                v: v[dofs.clone()].to_vec(),
+                act: act[activations.clone()].to_vec(),
+            };
             let (one, certificate) = batch.back(world, &outputs).expect("a product");
             same(&judged[world], &certificate, rounding, &format!("{scene}, world {world}"));
             let host = &hosts[world];
@@ -239,6 +265,9 @@ fn kernels_and_host_agree_on(executor: Executor, precision: Precision, scenes: &
                 let (error, of) = (largest_difference(found, expected), summed(blocks, &outputs, expected.len()));
                 assert!(error <= most * of, "{scene}, world {world}: {error:.1e} of {of:.1e}");
             }
+            let (found, of) = (&by_act[activations], largest(&one.act));
+            let error = largest_difference(found, &one.act);
+            assert!(error <= most * of, "{scene}, world {world}, activations: {error:.1e} of {of:.1e}");
         }
         // The same bits, whichever worlds are asked for beside.
         let (alone, certificate) = blocks(&mut batch, model, &[7]);
@@ -270,8 +299,8 @@ fn kernels_of_a_device_and_the_host_find_the_same_jacobians() {
     kernels_and_host_agree(Executor::Gpu, Precision::F64, &[("quadruped", 40)]);
 }
 
-/// What pulls elsewhere than at a joint: a tendon around a ball with a spring and a motor, motors of a site and of a sum of joints, carried
-/// weight, a fluid. Its foot is on the ground.
+/// What pulls elsewhere than at a joint: a tendon around a ball with a spring, a muscle and a motor, motors of a site and of a sum of joints, a
+/// filtered one, carried weight, a fluid. Its foot is on the ground.
 const PULLED: &str = r#"
   <option density="80" viscosity="0.3" wind="0.5 0.2 0"/>
   <worldbody>
@@ -296,7 +325,8 @@ const PULLED: &str = r#"
   </tendon>
   <actuator>
     <motor tendon="round" gear="-3"/><position tendon="sum" kp="8" kv="0.5"/><motor site="shin" gear="1 2 0 0 0.1 0"/>
-    <motor joint="knee" gear="2"/>
+    <motor joint="knee" gear="2"/><general joint="swing" dyntype="filterexact" dynprm="0.03" gainprm="2" biastype="affine" biasprm="0.1 -1 -0.2"/>
+    <muscle tendon="round" lengthrange="0.2 1.2" force="20"/>
   </actuator>"#;
 
 #[test]
@@ -368,7 +398,7 @@ fn a_device_finds_the_same_bits_in_few_worlds_and_in_many() {
     let (found, certificates) = of(n_world);
     for (found, expected) in found.iter().zip(&expected) {
         // Weights repeat from the first on, worlds are asked for from the last on: as many whole rounds, the same pairs.
-        let repeats = found.chunks_exact(expected.len()).all(|round| round == &expected[..]);
+        let repeats = found.chunks_exact(expected.len().max(1)).all(|round| round == &expected[..]);
         assert!(repeats, "{found:?} {expected:?}");
     }
     for (found, expected) in certificates.iter().zip([product, jacobian]) {

@@ -251,7 +251,7 @@ impl SetStep {
         let sizes = system::Dims {
             lanes,
             n_v: dims.n_v,
-            n_u: dims.n_u,
+            n_input: dims.n_input(),
             n_row: dims.n_row,
             smallest: (smallest as f32).to_bits(),
         };

@@ -17,7 +17,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let zero = real(0.0);
     let n = dims.tree.n_v;
-    let own = adjoint_new(n, dims.tree.n_u);
+    let own = adjoint_new(n, n_input());
     let given = tile_base(lane, own.reals);
     let k_at = tile_base(lane, mobility_reals(n));
     for (var c = 0u; c < n; c++) {
@@ -27,7 +27,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         adjoint[given + (own.impulse + c) * TILE] = sum;
     }
-    let at = system_new(vec3<u32>(n, dims.tree.n_u, dims.tree.n_row), tile_place(lane, PLACE_COUNT));
+    let at = system_new(vec3<u32>(n, n_input(), dims.tree.n_row), tile_place(lane, PLACE_COUNT));
     let equations = ragged_base(lane, PLACE_SYSTEM);
     let m = unknowns_of(equations);
     let factor = equations + at.factor * TILE;

@@ -1,4 +1,4 @@
-//! dv+ by q, v and ctrl: `K dF - P B^-1 L ds`. Column by column: on devices an item is one column of one lane, tile by tile
+//! dv+ by q, v, ctrl and act: `K dF - P B^-1 L ds`. Column by column: on devices an item is one column of one lane, tile by tile
 //! ([`items`]).
 //!
 //! Buffers: topology, params (unused), slope, mobility, places, system, answer.
@@ -40,7 +40,7 @@ fn respond<R: Real, const N: usize>(n: usize, k: [&[R]; N], slope: &[R], stride:
 
 /// One tile: `system` is its own.
 pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, system: &mut [R], out: &mut [R]) {
-    let (n, n_u) = (tree.dofs.len(), tree.actuators.len());
+    let (n, n_input) = (tree.dofs.len(), tree.dims.n_input() as usize);
     let (stride, width) = (width(tree.dims), answer_width(tree.dims));
     let (out, left) = out.split_at_mut(n * width);
     let rows = |i: usize| &mobility[i * n..(i + 1) * n];
@@ -57,8 +57,8 @@ pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, sy
         respond(n, [rows(i)], slope, stride, [out]);
         i += 1;
     }
-    for (a, actuator) in tree.actuators.iter().enumerate() {
-        let moved = moved(tree, actuator);
+    for a in 0..n_input {
+        let moved = moved(tree, a);
         for i in 0..n {
             out[i * width + 2 * n + a] =
                 moved.clone().fold(R::lit(0.0), |sum, j| rows(i)[j].mul_add(slope[j * stride + 2 * n + a], sum));
@@ -67,15 +67,15 @@ pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, sy
     left.fill(R::lit(0.0));
     let m = most_unknowns(system);
     let (head, solved) = system.split_at_mut(at.shift);
-    let across = n + n_u;
+    let across = n + n_input;
     let solved = &mut solved[..m * across];
     substitute(m, at.most, &head[at.factor..], solved, across, &mut left[n..]);
     for (i, out) in out.chunks_exact_mut(width).enumerate() {
         for (k, solved) in solved.chunks_exact(across).enumerate() {
             let push = -head[at.push + k * n + i];
-            let (by_q, by_ctrl) = (&solved[..n], &solved[n..]);
+            let (by_q, by_input) = (&solved[..n], &solved[n..]);
             out[..n].iter_mut().zip(by_q).for_each(|(to, x)| *to = push.mul_add(*x, *to));
-            out[2 * n..].iter_mut().zip(by_ctrl).for_each(|(to, x)| *to = push.mul_add(*x, *to));
+            out[2 * n..].iter_mut().zip(by_input).for_each(|(to, x)| *to = push.mul_add(*x, *to));
         }
     }
 }

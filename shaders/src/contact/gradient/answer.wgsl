@@ -25,11 +25,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let out = tile_base(lane, (n + 1u) * width);
     let k_at = tile_base(lane, mobility_reals(n));
     let slope_at = slope_base(lane) + column * TILE;
-    let at = system_new(vec3<u32>(n, dims.tree.n_u, dims.tree.n_row), tile_place(lane, PLACE_COUNT));
+    let at = system_new(vec3<u32>(n, n_input(), dims.tree.n_row), tile_place(lane, PLACE_COUNT));
     let equations = ragged_base(lane, PLACE_SYSTEM);
     // ds has no columns of v.
     let by_v = n <= column && column < 2u * n;
-    let across = n + dims.tree.n_u;
+    let across = n + n_input();
     let solved = equations + (at.shift + select(column - n, column, column < n)) * TILE;
     // What is left stands with the columns of v and ctrl: ds by q and ctrl behind each other.
     let left_at = out + n * width * TILE;

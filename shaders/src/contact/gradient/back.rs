@@ -18,7 +18,7 @@ pub fn items(dims: &TreeDims) -> u32 {
     columns(dims, answer_width(dims) as u32)
 }
 
-/// One tile: `system` is its own. `impulse` `[n_v]`; `out` and `left` `[2 n_v + n_u]`.
+/// One tile: `system` is its own. `impulse` `[n_v]`; `out` and `left` `[2 n_v + n_input]`.
 pub fn back<R: Real>(
     tree: &Tree,
     slope: &[R],
@@ -28,29 +28,29 @@ pub fn back<R: Real>(
     out: &mut [R],
     left: &mut [R],
 ) {
-    let (n, n_u, zero) = (tree.dofs.len(), tree.actuators.len(), R::lit(0.0));
+    let (n, n_input, zero) = (tree.dofs.len(), tree.dims.n_input() as usize, R::lit(0.0));
     let stride = width(tree.dims);
     out.fill(zero);
     left.fill(zero);
     for (row, w) in slope.chunks_exact(stride).zip(impulse) {
         out[..2 * n].iter_mut().zip(row).for_each(|(to, x)| *to = x.mul_add(*w, *to));
     }
-    for (a, actuator) in tree.actuators.iter().enumerate() {
-        for j in moved(tree, actuator) {
+    for a in 0..n_input {
+        for j in moved(tree, a) {
             out[2 * n + a] = slope[j * stride + 2 * n + a].mul_add(impulse[j], out[2 * n + a]);
         }
     }
     let m = most_unknowns(system);
     let (head, rest) = system.split_at_mut(at.shift);
     let (shift, y) = rest.split_at_mut(at.adjoint - at.shift);
-    let across = n + n_u;
+    let across = n + n_input;
     descend(m, at.most, &head[at.factor..], &mut shift[..m * across], across);
     for (k, row) in shift.chunks_exact(across).take(m).enumerate() {
         let per = head[at.factor + k * at.most + k];
         // No pivot: nothing may be left of the equation.
         let none = per.le(zero) & zero.le(per);
-        let (by_q, by_ctrl) = row.split_at(n);
-        for (first, part) in [(0, by_q), (2 * n, by_ctrl)] {
+        let (by_q, by_input) = row.split_at(n);
+        for (first, part) in [(0, by_q), (2 * n, by_input)] {
             for (c, x) in part.iter().enumerate() {
                 out[first + c] = (-y[k]).mul_add(*x, out[first + c]);
                 if none.any() {

@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if lane >= dims.tree.lanes {
         return;
     }
-    let own = adjoint_new(n, dims.tree.n_u);
+    let own = adjoint_new(n, n_input());
     let base = tile_base(lane, own.reals);
     let slope_at = slope_base(lane) + column * TILE;
     let run = moved(column);
@@ -34,9 +34,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var left = zero;
     // ds has no columns of v.
     if column < n || 2u * n <= column {
-        let at = system_new(vec3<u32>(n, dims.tree.n_u, dims.tree.n_row), tile_place(lane, PLACE_COUNT));
+        let at = system_new(vec3<u32>(n, n_input(), dims.tree.n_row), tile_place(lane, PLACE_COUNT));
         let equations = ragged_base(lane, PLACE_SYSTEM);
-        let across = n + dims.tree.n_u;
+        let across = n + n_input();
         let shift = equations + (at.shift + select(column - n, column, column < n)) * TILE;
         descend(equations, at, shift, across);
         for (var k = 0u; k < unknowns_of(equations); k++) {

@@ -13,10 +13,10 @@ fn item_of(group: vec3<u32>, local: u32, columns: u32) -> Item {
 }
 
 // The dofs that a column of `slope` has entries at: first, and how many. A control moves those of one joint alone, but for
-// that of an applied force; that of a row is in ds.
+// that of an applied force, as an activation is; that of a row is in ds.
 fn moved(column: u32) -> vec2<u32> {
     let n = dims.tree.n_v;
-    if column < 2u * n {
+    if column < 2u * n || 2u * n + dims.tree.n_u <= column {
         return vec2<u32>(0u, n);
     }
     let actuator = actuator_record(column - 2u * n);

@@ -9,7 +9,7 @@
 //! * `mobility` (tile) `[n_v][n_v]`: `A^-1 - P B^-1 L J A^-1`, what impulses on the dofs add to v+; then `[n_v]` what is
 //!   left of the equations by each of its columns, and [`verdict`].
 //! * `adjoint` (tile): [`Adjoint`].
-//! * `answer` (tile) `[n_v][2 n_v + n_u]`: dv+ by q, v and ctrl; then what is left of the equations, by ctrl at its columns, by q at those of v.
+//! * `answer` (tile) `[n_v][2 n_v + n_input]`: dv+ by q, v, ctrl and act; then what is left of the equations, by ctrl and act at their columns, by q at those of v.
 
 use crate::dynamics::tree::TreeDims;
 
@@ -141,7 +141,7 @@ pub struct System {
     pub push: usize,
     /// `L J A^-1`, in the order of the factor's rows, `[most][n_v]`; [`super::mobility`] solves it in place.
     pub response: usize,
-    /// `L ds` by q and ctrl, likewise, `[most][n_v + n_u]`; [`super::answer`] solves it in place, [`super::back`] by the first
+    /// `L ds` by q, ctrl and act, likewise, `[most][n_v + n_input]`; [`super::answer`] solves it in place, [`super::back`] by the first
     /// half of the factor.
     pub shift: usize,
     /// Scratch of a product with the transpose, `[most]`.
@@ -153,11 +153,11 @@ pub struct System {
 }
 
 impl System {
-    /// That of a tile with so many slots; `sizes`: n_v, n_u, n_row.
+    /// That of a tile with so many slots; `sizes`: n_v, n_input, n_row.
     #[inline(always)]
     #[must_use]
     pub fn new(sizes: [u32; 3], slots: usize) -> Self {
-        let [n, n_u, n_row] = sizes.map(|n| n as usize);
+        let [n, n_input, n_row] = sizes.map(|n| n as usize);
         let most = 3 * slots + n_row;
         let list = verdict::SIZE;
         let order = list + most * unknown::SIZE;
@@ -165,7 +165,7 @@ impl System {
         let push = factor + most * most;
         let response = push + most * n;
         let shift = response + most * n;
-        let adjoint = shift + most * (n + n_u);
+        let adjoint = shift + most * (n + n_input);
         let scratch = adjoint + most;
         Self { most, list, order, factor, push, response, shift, adjoint, scratch, reals: scratch + most + n }
     }
@@ -176,7 +176,7 @@ impl System {
 pub struct Adjoint {
     /// Gradient of a loss by the impulses on the dofs, `[n_v]`; before it that by v+, `[n_v]`, as the host gives it.
     pub impulse: usize,
-    /// By q, v and ctrl, `[2 n_v + n_u]`, with q+ held.
+    /// By q, v, ctrl and act, `[2 n_v + n_input]`, with q+ held.
     pub inputs: usize,
     /// What is left of the equations, by the same columns.
     pub left: usize,
@@ -195,11 +195,11 @@ impl Adjoint {
     }
 }
 
-/// n_v, n_u and n_row of a tree.
+/// n_v, n_input and n_row of a tree.
 #[inline(always)]
 #[must_use]
 pub fn sizes(dims: &TreeDims) -> [u32; 3] {
-    [dims.n_v, dims.n_u, dims.n_row]
+    [dims.n_v, dims.n_input(), dims.n_row]
 }
 
 /// Reals of a lane of `shift` in a tile with so many slots.
@@ -227,7 +227,7 @@ pub fn mobility_reals(dims: &TreeDims) -> usize {
 #[inline(always)]
 #[must_use]
 pub fn answer_width(dims: &TreeDims) -> usize {
-    (2 * dims.n_v + dims.n_u) as usize
+    (2 * dims.n_v + dims.n_input()) as usize
 }
 
 /// Reals of a lane of `answer`.

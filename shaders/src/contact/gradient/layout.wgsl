@@ -13,7 +13,7 @@ struct System {
     scratch: u32,
 }
 
-// Sizes: n_v, n_u, n_row.
+// Sizes: n_v, n_input, n_row.
 fn system_new(sizes: vec3<u32>, slots: u32) -> System {
     let n = sizes.x;
     let most = 3u * slots + sizes.z;
@@ -45,8 +45,8 @@ struct Adjoint {
     reals: u32,
 }
 
-fn adjoint_new(n_v: u32, n_u: u32) -> Adjoint {
-    let width = 2u * n_v + n_u;
+fn adjoint_new(n_v: u32, n_input: u32) -> Adjoint {
+    let width = 2u * n_v + n_input;
     let inputs = 2u * n_v;
     return Adjoint(n_v, inputs, inputs + width, inputs + 2u * width);
 }

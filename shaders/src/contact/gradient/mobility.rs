@@ -26,13 +26,14 @@ pub(super) fn columns(dims: &TreeDims, count: u32) -> u32 {
     dims.lanes.next_multiple_of(widest) * count
 }
 
-/// The dofs that a control moves: those of one joint alone, but for that of an applied force. That of a row is in ds.
+/// The dofs that a control or, behind these, an activation moves: a control those of one joint alone, but for that of an applied force.
+/// That of a row is in ds.
 #[inline(always)]
-pub(super) fn moved(tree: &Tree, actuator: &ActuatorRecord) -> Range<usize> {
-    match actuator.mode {
-        drive::APPLIED => 0..tree.dofs.len(),
-        drive::ROW => 0..0,
-        _ => {
+pub(super) fn moved(tree: &Tree, input: usize) -> Range<usize> {
+    match tree.actuators.get(input) {
+        None | Some(ActuatorRecord { mode: drive::APPLIED, .. }) => 0..tree.dofs.len(),
+        Some(ActuatorRecord { mode: drive::ROW, .. }) => 0..0,
+        Some(actuator) => {
             let joint = &tree.joints[actuator.joint as usize];
             let first = joint.dof_begin as usize;
             first..first + dof_count(joint.kind)

@@ -53,7 +53,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let base = tile_base(lane, mobility_reals(n));
     let own = base + column * TILE;
     inverse(tile_base(lane, dims.tree.n_m), column, own);
-    let at = system_new(vec3<u32>(n, dims.tree.n_u, dims.tree.n_row), tile_place(lane, PLACE_COUNT));
+    let at = system_new(vec3<u32>(n, n_input(), dims.tree.n_row), tile_place(lane, PLACE_COUNT));
     let equations = ragged_base(lane, PLACE_SYSTEM);
     let solved = equations + (at.response + column) * TILE;
     mobility[base + (n * n + column) * TILE] = substitute(equations, at, solved, n);

@@ -23,7 +23,7 @@ pub struct Dims {
     /// Generalized velocities.
     pub n_v: u32,
     /// Actuators.
-    pub n_u: u32,
+    pub n_input: u32,
     /// Static rows.
     pub n_row: u32,
     /// Pivots below this part of the largest count as none: the bits of an f32.
@@ -31,14 +31,14 @@ pub struct Dims {
 }
 impl Dims {
     fn sizes(&self) -> [u32; 3] {
-        [self.n_v, self.n_u, self.n_row]
+        [self.n_v, self.n_input, self.n_row]
     }
 }
 
 /// What the equations of a tile are made of.
 struct Parts<'a, R: Real> {
     n: usize,
-    n_u: usize,
+    n_input: usize,
     n_row: usize,
     slots: usize,
     constraint: &'a [R],
@@ -95,7 +95,7 @@ impl<R: Real> Parts<'_, R> {
         }
         let (numbers, shift) = (self.row(first), self.row_shift(first));
         (0..3).for_each(|k| add_one(lanes, factor, shift[row_shift::BY_Q + k], &mut to[row_dof(numbers, k)]));
-        if self.n_u > 0 {
+        if self.n_input > 0 {
             let control = self.n + shift[row_shift::CONTROL].lane(0).to_f64() as usize;
             add_one(lanes, factor, shift[row_shift::BY_CTRL], &mut to[control]);
         }
@@ -157,7 +157,7 @@ pub fn system<R: Real>(
     let (zero, n) = (R::lit(0.0), dims.n_v as usize);
     let slots = impulse.len() / 3;
     let at = System::new(dims.sizes(), slots);
-    let parts = Parts { n, n_u: dims.n_u as usize, n_row: dims.n_row as usize, slots, constraint, rows, shift };
+    let parts = Parts { n, n_input: dims.n_input as usize, n_row: dims.n_row as usize, slots, constraint, rows, shift };
     let (head, rest) = out.split_at_mut(at.order);
     let (head, list) = head.split_at_mut(at.list);
     let mut unknowns = List { list, counts: vec![0; R::N], margin: R::lit(param::UNBOUNDED), closed: zero };
@@ -184,7 +184,7 @@ pub fn system<R: Real>(
         return;
     }
     let (factor, push, response) = (&mut factor[..m * at.most], &mut push[..m * n], &mut response[..m * n]);
-    let width = n + dims.n_u as usize;
+    let width = n + dims.n_input as usize;
     let shifted = &mut shifted[..m * width];
     let (row_of, column_of) = order.split_at_mut(at.most);
 

@@ -72,7 +72,7 @@ fn own_new(lane: u32) -> Own {
         ragged_base(lane, PLACE_SHIFT),
         ragged_base(lane, PLACE_SYSTEM),
         slots,
-        system_new(vec3<u32>(n, dims.n_u, dims.n_row), slots),
+        system_new(vec3<u32>(n, dims.n_input, dims.n_row), slots),
     );
 }
 
@@ -149,7 +149,7 @@ fn gather_unknowns(own: Own, local: u32, m: u32) {
 // What goes in, in the order of the factor.
 fn gather_ordered(own: Own, local: u32, m: u32, rank: u32) {
     let n = dims.n_v;
-    let width = n + dims.n_u;
+    let width = n + dims.n_input;
     var largest = real(0.0);
     for (var e = local; e < m * n; e += WIDTH) {
         let i = e / n;

@@ -2,7 +2,7 @@
 //!
 //! * `act`: the parts of [`Act`].
 //! * `slope` [n_v, width]: a row a dof, and by columns what it is the derivative with respect to: q and v (`n_v` each, q in
-//!   the tangent space), then the controls (`n_u`). [`super::effort`] and [`super::force`] make it that of the momentum
+//!   the tangent space), then the controls and the activations (`n_input`). [`super::effort`] and [`super::force`] make it that of the momentum
 //!   balance `b - A v+ + J^T lambda` with v+ and the impulses held. By tau it is h. Of trees with applied forces what these are by
 //!   stands there before.
 
@@ -17,7 +17,7 @@ pub(crate) const DERIVATIVE_DOF: usize = 18;
 #[inline(always)]
 #[must_use]
 pub fn width(dims: &TreeDims) -> usize {
-    (2 * dims.n_v + dims.n_u) as usize
+    (2 * dims.n_v + dims.n_input()) as usize
 }
 
 /// Reals of a lane of `slope`.

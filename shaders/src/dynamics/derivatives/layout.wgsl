@@ -2,7 +2,7 @@
 // dynamics/tree.
 
 fn slope_width() -> u32 {
-    return 2u * dims.tree.n_v + dims.tree.n_u;
+    return 2u * dims.tree.n_v + n_input();
 }
 
 fn slope_base(lane: u32) -> u32 {

@@ -36,13 +36,14 @@ impl<T: Scalar> Chunk<T> {
         by_q
     }
 
-    /// Writes the product of a world; false where its derivative is in doubt, as for the Jacobian.
+    /// Writes the product of a world; false where its derivative is in doubt, as for the Jacobian. `by_q`: what the end of the step says
+    /// of q; `after_act`: the gradient by the activations after it.
     pub(super) fn write_product(
         &self,
         before: &[LanesBefore<T>],
         results: &[Results<T>],
         world: usize,
-        by_q: &[f64],
+        (by_q, after_act): (&[f64], &[f64]),
         to: &mut [&mut [f64]; 5],
         certificate: &mut Certificate,
     ) -> bool {
@@ -73,11 +74,22 @@ impl<T: Scalar> Chunk<T> {
                     }
                 }
             }
-            for (a, &own) in shared.sets[place.set].actuators[place.index].iter().enumerate() {
-                let x = adjoint.at(part.inputs + 2 * n + a);
+            let own = &shared.sets[place.set];
+            let inputs = [(3, &own.actuators[place.index]), (4, &own.activations[place.index])];
+            let inputs = inputs.into_iter().flat_map(|(which, own)| own.iter().map(move |&own| (which, own)));
+            for (input, (which, own)) in inputs.enumerate() {
+                let x = adjoint.at(part.inputs + 2 * n + input);
                 finite &= x.is_finite();
-                if let Some(to) = to[3].get_mut(own) {
+                if let Some(to) = to[which].get_mut(own) {
                     *to = x;
+                }
+            }
+            for slopes in self.activations(before, world, place) {
+                let Some(after) = after_act.get(slopes.activation) else { continue };
+                for (which, own, by) in
+                    [(3, slopes.control, slopes.by_control), (4, slopes.activation, slopes.by_activation)]
+                {
+                    to[which].get_mut(own).into_iter().for_each(|to| *to += after * by);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Dense Jacobians.
 
-use manyworlds_gradients::{Certificate, integrate_rows};
+use manyworlds_gradients::{ActivationSlopes, Certificate, integrate_rows};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
 
@@ -8,8 +8,8 @@ use super::{LanesBefore, Results, judged};
 use crate::group::chunk::Chunk;
 
 impl<T: Scalar> Chunk<T> {
-    /// Writes the blocks of a world, which has no activations; false where its derivative is in doubt: what is left of its equations is too much, or it is
-    /// not finite.
+    /// Writes the blocks of a world; false where its derivative is in doubt: what is left of its equations is too much, or it is not
+    /// finite.
     pub(super) fn write_blocks(
         &self,
         before: &[LanesBefore<T>],
@@ -19,7 +19,8 @@ impl<T: Scalar> Chunk<T> {
         certificate: &mut Certificate,
     ) -> bool {
         let shared = &self.shared;
-        let (n_v, n_u) = (shared.model.n_v, shared.model.actuators.len());
+        let (n_v, n_u, n_act) = (shared.model.n_v, shared.model.actuators.len(), shared.model.n_act());
+        to[10..].iter_mut().for_each(|block| block.fill(0.0));
         let mut own_dv = Vec::new();
         for (tree, place) in shared.host.lanes.trees.iter().enumerate() {
             let (set, results, trees) = (&self.sets[place.set], &results[place.set], &shared.sets[place.set]);
@@ -39,10 +40,17 @@ impl<T: Scalar> Chunk<T> {
             let h = self.time_step(before, place, world);
             let after: Vec<f64> = velocity.some(0, n).collect();
             let (first, actuators) = (shared.model.trees[tree].v.start, &trees.actuators[place.index]);
+            let activations = &trees.activations[place.index];
             let joints = trees.layout.tree().joints;
-            let (dq, dv) = to.split_at_mut(4);
-            for (block, wide) in [n_v, n_v, n_v, n_u].into_iter().enumerate() {
-                let (dq, dv) = (&mut *dq[block], &mut *dv[block]);
+            let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, dq_dact, dv_dact, ..] = to;
+            let of_motion = [
+                (dq_dq, dv_dq, n_v),
+                (dq_dv, dv_dv, n_v),
+                (dq_dtau, dv_dtau, n_v),
+                (dq_dctrl, dv_dctrl, n_u),
+                (dq_dact, dv_dact, n_act),
+            ];
+            for (block, (dq, dv, wide)) in of_motion.into_iter().enumerate() {
                 if dq.is_empty() && dv.is_empty() {
                     continue;
                 }
@@ -67,13 +75,23 @@ impl<T: Scalar> Chunk<T> {
                                 .enumerate()
                                 .for_each(|(j, x)| *x = h * mobility.at(i * n + j));
                         }
-                        _ => actuators.iter().enumerate().for_each(|(a, &own)| row[own] = answer.at(at + 2 * n + a)),
+                        3 => actuators.iter().enumerate().for_each(|(a, &own)| row[own] = answer.at(at + 2 * n + a)),
+                        _ => {
+                            let at = at + 2 * n + actuators.len();
+                            activations.iter().enumerate().for_each(|(a, &own)| row[own] = answer.at(at + a));
+                        }
                     }
                 }
                 if !dq.is_empty() {
                     let own = (block == 0).then_some(first);
                     integrate_rows(joints, h, &after, own, wide, dv, &mut dq[rows]);
                 }
+            }
+            let [.., dact_dctrl, dact_dact] = to;
+            for slopes in self.activations(before, world, place) {
+                let ActivationSlopes { activation, control, by_activation, by_control } = slopes;
+                dact_dctrl.get_mut(activation * n_u + control).into_iter().for_each(|to| *to = by_control);
+                dact_dact.get_mut(activation * n_act + activation).into_iter().for_each(|to| *to = by_activation);
             }
         }
         to.iter().all(|block| block.iter().all(|x| x.is_finite()))

@@ -6,13 +6,15 @@ mod back;
 mod blocks;
 mod jacobian;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use manyworlds_collide::Travel;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Part, Store, Ticket};
 use manyworlds_gradients::{
-    Bounces, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, closed_below, is_doubtful,
+    ActivationSlopes, Bounces, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, activation_slopes,
+    closed_below, is_doubtful,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
@@ -129,7 +131,7 @@ pub(in crate::group) struct UnderWay<'a, T> {
 impl<T: Scalar> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
     fn by_kernels(&self, rules: GradientRules) -> bool {
-        let plain = |dims: &TreeDims| [dims.n_block, dims.n_act, dims.n_path_row, dims.bound] == [0; 4];
+        let plain = |dims: &TreeDims| [dims.n_block, dims.n_path_row, dims.bound] == [0; 3];
         let fits = |dims: &TreeDims| plain(dims) && dims.n_v as usize <= rules.largest_dense;
         self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
@@ -282,7 +284,9 @@ impl<T: Scalar> Chunk<T> {
             let world = request.world - first;
             let written = match &mut request.product {
                 WorldProduct::Jacobian(to) => self.write_blocks(&before, &results, world, to, certificate),
-                WorldProduct::Back { to, .. } => self.write_product(&before, &results, world, by_q, to, certificate),
+                WorldProduct::Back { from: [.., act], to } => {
+                    self.write_product(&before, &results, world, (by_q, act), to, certificate)
+                }
                 WorldProduct::Along { .. } => false,
             };
             certificate.judge_margin(*doubt);
@@ -429,16 +433,38 @@ impl<T: Scalar> Chunk<T> {
         place: &TreePlace,
         make: impl Fn(&Tree, &[f64], &[f64], [&[f64]; 2]) -> A,
     ) -> A {
+        let (tree, [params, state]) = self.tree_before(before, world, place);
+        let dims = tree.dims;
+        let (mut pose, mut motion) = (vec![0.0; POSE * dims.n_body as usize], vec![0.0; SPATIAL * dims.n_v as usize]);
+        kinematics(&tree, Params::<f64>::Shared(&params), &state, &mut pose, &mut motion);
+        make(&tree, &params, &state, [&pose, &motion])
+    }
+
+    /// A tree of a world before the step: its structure, parameters and state.
+    fn tree_before(
+        &self,
+        before: &[LanesBefore<T>],
+        world: usize,
+        place: &TreePlace,
+    ) -> (Tree<'_>, [Cow<'_, [f64]>; 2]) {
         let (set, trees, before) = (&self.sets[place.set], &self.shared.sets[place.set], &before[place.set]);
         let (dims, lane) = (set.dims(), set.lane(world, place.index));
-        let all = |from: &Seen<T>, n: usize| -> Vec<f64> { self.lane_of(from, lane, n).some(0, n).collect() };
-        let state = all(&before.states, dims.n_state());
-        let own = before.params.as_ref().map(|params| all(params, dims.n_param as usize));
-        let params = own.as_ref().unwrap_or(&trees.params[place.index]);
-        let (mut pose, mut motion) = (vec![0.0; POSE * dims.n_body as usize], vec![0.0; SPATIAL * dims.n_v as usize]);
-        let tree = trees.layout.tree();
-        kinematics(&tree, Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
-        make(&tree, params, &state, [&pose, &motion])
+        let all = |from: &Seen<T>, n: usize| -> Cow<'_, [f64]> { self.lane_of(from, lane, n).some(0, n).collect() };
+        let params = match &before.params {
+            Some(params) => all(params, dims.n_param as usize),
+            None => Cow::Borrowed(&trees.params[place.index][..]),
+        };
+        (trees.layout.tree(), [params, all(&before.states, dims.n_state())])
+    }
+
+    /// How activations of a tree of a world after the step change, by their numbers in the world.
+    fn activations(&self, before: &[LanesBefore<T>], world: usize, place: &TreePlace) -> Vec<ActivationSlopes> {
+        if self.sets[place.set].dims().n_act == 0 {
+            return Vec::new();
+        }
+        let own = &self.shared.sets[place.set];
+        let (tree, [params, state]) = self.tree_before(before, world, place);
+        activation_slopes(&tree, &params, &state, [&own.actuators[place.index], &own.activations[place.index]])
     }
 
     /// Writes what is known of the contacts of a world that carry something.
