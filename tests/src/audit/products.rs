@@ -76,35 +76,7 @@ pub(super) fn kept(model: &Model, options: &BatchOptions, from: &State) -> Batch
 /// The Jacobian of the world of such a batch by kernels, where they do not leave it to the host, which gave another.
 pub(super) fn by_kernels(batch: &mut Batch, host: &Jacobian) -> Jacobian {
     let mut out = host.clone();
-    let Jacobian {
-        dq_dq,
-        dq_dv,
-        dq_dtau,
-        dq_dctrl,
-        dv_dq,
-        dv_dv,
-        dv_dtau,
-        dv_dctrl,
-        dq_dact,
-        dv_dact,
-        dact_dctrl,
-        dact_dact,
-        ..
-    } = &mut out;
-    let to = JacobiansMut {
-        dq_dq,
-        dq_dv,
-        dq_dtau,
-        dq_dctrl,
-        dv_dq,
-        dv_dv,
-        dv_dtau,
-        dv_dctrl,
-        dq_dact,
-        dv_dact,
-        dact_dctrl,
-        dact_dact,
-    };
+    let to = JacobiansMut::from(&mut out);
     out.certificate = batch.differentiate(&[0], Product::Jacobian(to)).expect("Jacobians").swap_remove(0);
     out
 }

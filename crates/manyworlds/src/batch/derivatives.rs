@@ -24,8 +24,8 @@ pub enum DerivativesBy {
     /// The host, world by world, in double precision.
     Host,
     /// The batch's executor, in the batch's precision, as far as its kernels go: Jacobians and transposed products of worlds
-    /// whose trees share no constraint, exact contact, nothing that can bounce, no welds within a tree, and whose equations
-    /// leave no doubt. The host does the others.
+    /// whose trees share no constraint, exact contact, nothing that can bounce, no welds within a tree, no limits or friction of
+    /// tendons, and whose equations leave no doubt. The host does the others.
     Kernels,
 }
 
@@ -57,6 +57,26 @@ pub struct JacobiansMut<'a> {
     pub dact_dctrl: &'a mut [f64],
     /// `[worlds][n_act][n_act]`
     pub dact_dact: &'a mut [f64],
+}
+
+/// All blocks of one world's.
+impl<'a> From<&'a mut Jacobian> for JacobiansMut<'a> {
+    fn from(to: &'a mut Jacobian) -> Self {
+        Self {
+            dq_dq: &mut to.dq_dq,
+            dq_dv: &mut to.dq_dv,
+            dq_dtau: &mut to.dq_dtau,
+            dq_dctrl: &mut to.dq_dctrl,
+            dv_dq: &mut to.dv_dq,
+            dv_dv: &mut to.dv_dv,
+            dv_dtau: &mut to.dv_dtau,
+            dv_dctrl: &mut to.dv_dctrl,
+            dq_dact: &mut to.dq_dact,
+            dv_dact: &mut to.dv_dact,
+            dact_dctrl: &mut to.dact_dctrl,
+            dact_dact: &mut to.dact_dact,
+        }
+    }
 }
 
 /// Changes of what goes into steps of worlds. An empty slice stands for zeros.
