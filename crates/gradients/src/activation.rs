@@ -23,6 +23,24 @@ pub struct ActivationSlopes {
     pub by_control: f64,
 }
 
+impl ActivationSlopes {
+    /// Adds what a gradient by the activations after the step says of controls and of activations before it. Parts may be empty.
+    pub fn add_back(&self, after: &[f64], [by_ctrl, by_act]: [&mut [f64]; 2]) {
+        let Some(after) = after.get(self.activation) else { return };
+        let [control, activation] = [by_ctrl.get_mut(self.control), by_act.get_mut(self.activation)];
+        control.into_iter().for_each(|to| *to += after * self.by_control);
+        activation.into_iter().for_each(|to| *to += after * self.by_activation);
+    }
+
+    /// Writes its entries of `[n_act, n_u]` and `[n_act, n_act]`; either may be empty.
+    pub fn write(&self, [n_u, n_act]: [usize; 2], [dact_dctrl, dact_dact]: [&mut [f64]; 2]) {
+        let by_control = dact_dctrl.get_mut(self.activation * n_u + self.control);
+        by_control.into_iter().for_each(|to| *to = self.by_control);
+        let by_itself = dact_dact.get_mut(self.activation * (n_act + 1));
+        by_itself.into_iter().for_each(|to| *to = self.by_activation);
+    }
+}
+
 /// Those of a tree with these parameters, in this state. `controls` and `activations`: what its own are called.
 #[must_use]
 pub fn activation_slopes(

@@ -29,8 +29,7 @@ pub fn slopes_of_applied_forces(
     applied_slopes(&Placed::new(tree, params, state, frames.map(Pooled::copy)), after)
 }
 
-/// `-dF` of a tree's applied forces, entries to be summed: row, column, entry. Columns are q `[n_v]`, v `[n_v]`, ctrl `[n_u]`, act
-/// `[n_act]` one behind the other. `after`: v+.
+/// `-dF` of a tree's applied forces, as [`slopes_of_applied_forces`] gives it.
 pub(crate) fn applied_slopes(placed: &Placed, after: &[f64]) -> Vec<Entry> {
     let mut out = Vec::new();
     let tree = &placed.tree;

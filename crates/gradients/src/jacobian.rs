@@ -123,8 +123,7 @@ impl Jacobian {
         self.dact_dctrl = vec![0.0; n_act * self.n_u];
         self.dact_dact = vec![0.0; n_act * n_act];
         for own in slopes {
-            self.dact_dctrl[own.activation * self.n_u + own.control] = own.by_control;
-            self.dact_dact[own.activation * (n_act + 1)] = own.by_activation;
+            own.write([self.n_u, n_act], [&mut self.dact_dctrl, &mut self.dact_dact]);
         }
     }
 

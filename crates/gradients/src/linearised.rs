@@ -324,10 +324,8 @@ impl<'a> Linearised<'a> {
             put(&ctrl, &place.controls, &mut out.ctrl);
         }
         out.act = out.ctrl.split_off(self.n_u);
-        for own in self.activations.iter().filter(|_| !outputs.act.is_empty()) {
-            let by = outputs.act[own.activation];
-            out.act[own.activation] += own.by_activation * by;
-            out.ctrl[own.control] += own.by_control * by;
+        for own in &self.activations {
+            own.add_back(&outputs.act, [&mut out.ctrl, &mut out.act]);
         }
         let Inputs { q, v, tau, ctrl, act } = &mut out;
         certificate.make_finite([q, v, tau, ctrl, act]);

@@ -8,6 +8,7 @@ use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use nalgebra::Vector3;
 
 use crate::grid::Grid;
+use crate::placed::Placed;
 use crate::pool::Pooled;
 use crate::tree::{Forward, TreeInput};
 
@@ -24,10 +25,10 @@ pub(crate) struct Motion {
 }
 
 impl Motion {
-    pub(crate) fn new(forward: &Forward, velocity: &[f64]) -> Self {
-        let mut twist = Pooled::zeros(SPATIAL * forward.tree.bodies.len());
-        let mut psi = Pooled::zeros(SPATIAL * forward.n_v());
-        transport(&forward.tree, &forward.motion, velocity, &mut twist, &mut psi);
+    pub(crate) fn new(placed: &Placed, velocity: &[f64]) -> Self {
+        let mut twist = Pooled::zeros(SPATIAL * placed.tree.bodies.len());
+        let mut psi = Pooled::zeros(SPATIAL * placed.n_v());
+        transport(&placed.tree, &placed.motion, velocity, &mut twist, &mut psi);
         Self { twist, psi }
     }
 }

@@ -3,22 +3,24 @@
 //! In a frame of the body, at the point that the force acts at, dof i moves it by `J_i`, and the balance of momentum has
 //! `F_i = h J_i^T r`. Of a weight r is the lift, turned into that frame; of a fluid it is `r = D(w) (w+ - w) - f(w, u)` with the twists w
 //! before the step and w+ after it, the wind u, the force f and its drag D. Where dof j is behind dof i (it moves the body and not
-//! i's axis) `dJ_i/dq_j` is `S_i x S_j` in that frame, otherwise zero; a twist changes by q_j as [`transport`] says, by its psi, and
+//! i's axis) `dJ_i/dq_j` is `S_i x S_j` in that frame, otherwise zero; a twist changes by q_j by its psi ([`Motion`]), and
 //! what stands still in the world, as wind and gravity do, turns by `u x omega_j`.
 
 use manyworlds_shaders::dynamics::applied::fluid;
-use manyworlds_shaders::dynamics::derivatives::transport::{cross_motion, runs, transport};
-use manyworlds_shaders::dynamics::tree::{ForceRecord, POSE, Params, SPATIAL, body_param, force, param, point_motion};
+use manyworlds_shaders::dynamics::bias::Spatial;
+use manyworlds_shaders::dynamics::derivatives::transport::{cross_motion, runs};
+use manyworlds_shaders::dynamics::tree::{ForceRecord, POSE, Params, SPATIAL, body_param, force, param};
 use manyworlds_shaders::math::{Quat, Vec3, add, cross, dot, load3, quat_conjugate, quat_mul, quat_rotate, scale, sub};
 
 use crate::applied::is_along;
 use crate::dual::Dual;
+use crate::member::Motion;
 use crate::placed::Placed;
 use crate::pool::Pooled;
 use crate::rows::Entry;
 
-/// Angular and linear part.
-type Twist = [Vec3<f64>; 2];
+/// A motion, angular and linear part.
+type Twist = Spatial<f64>;
 /// A number that changes with a twist.
 type OfTwist = Dual<7>;
 
@@ -33,17 +35,13 @@ pub(crate) fn add_on_bodies(placed: &Placed, after: &[f64], out: &mut Vec<Entry>
     let all = tree.joints.iter().flat_map(runs);
     all.enumerate().for_each(|(run, (first, count))| run_of[first..first + count].fill(run));
     let drags = tree.forces.iter().any(|record| !is_along(record) && record.kind != force::WEIGHT);
-    let psi = [placed.v(), after].map(|velocity| {
-        let mut psi = Pooled::zeros(if drags { SPATIAL * placed.n_v() } else { 0 });
-        if drags {
-            let mut twist = Pooled::zeros(SPATIAL * tree.bodies.len());
-            transport(tree, &placed.motion, velocity, &mut twist, &mut psi);
-        }
-        psi
-    });
+    // Nothing but drag asks for it.
+    let psi =
+        [placed.v(), after].map(|velocity| if drags { Motion::new(placed, velocity).psi } else { Pooled::default() });
     for record in tree.forces.iter().filter(|record| !is_along(record)) {
         let frame = Frame::new(placed, record);
-        let motions: Vec<(usize, Twist)> = tree.movers(record.on as usize).map(|dof| (dof, frame.of(dof))).collect();
+        let motions: Vec<(usize, Twist)> =
+            tree.movers(record.on as usize).map(|dof| (dof, frame.local(frame.spatial(dof)))).collect();
         let left = if record.kind == force::WEIGHT {
             Left::of_weight(placed, record, &frame)
         } else {
@@ -97,17 +95,12 @@ impl<'a> Frame<'a> {
 
     /// The motion of a dof, in the world at the tree's reference point.
     fn spatial(&self, dof: usize) -> Twist {
-        [load3(self.motion, dof * SPATIAL), load3(self.motion, dof * SPATIAL + 3)]
+        load(self.motion, dof)
     }
 
-    /// Such a motion in this frame.
+    /// Such a motion in this frame: of that of a dof its J.
     fn local(&self, [angular, linear]: Twist) -> Twist {
         [self.into(angular), self.into(add(linear, cross(angular, self.point)))]
-    }
-
-    /// J of a dof.
-    fn of(&self, dof: usize) -> Twist {
-        [self.into(load3(self.motion, dof * SPATIAL)), self.into(point_motion(self.motion, dof, self.point))]
     }
 }
 
@@ -174,10 +167,7 @@ impl Left {
         if self.is_lift {
             return [[0.0; 3], turned];
         }
-        let [before, after] = psi.each_ref().map(|psi| {
-            let at = dof * SPATIAL;
-            frame.local([load3(psi, at), load3(psi, at + 3)])
-        });
+        let [before, after] = psi.each_ref().map(|psi| frame.local(load(psi, dof)));
         let mut out = times(&self.by_twist, [before[0], sub(before[1], turned)]);
         for k in 0..3 {
             out[0][k] += self.drag[0][k] * after[0][k];
@@ -185,6 +175,11 @@ impl Left {
         }
         out
     }
+}
+
+/// That of a dof.
+fn load(motions: &[f64], dof: usize) -> Twist {
+    [load3(motions, dof * SPATIAL), load3(motions, dof * SPATIAL + 3)]
 }
 
 fn times(matrix: &[[f64; 6]; 6], [angular, linear]: Twist) -> Twist {

@@ -22,7 +22,7 @@ pub struct Dims {
     pub lanes: u32,
     /// Generalized velocities.
     pub n_v: u32,
-    /// Actuators.
+    /// Controls and activations.
     pub n_input: u32,
     /// Static rows.
     pub n_row: u32,

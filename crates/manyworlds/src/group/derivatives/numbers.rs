@@ -226,7 +226,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             blocks,
             factor: kept.cloned(),
             problem,
-            doubt: shared.doubt(&self.chunk.host.worlds[world], summary, self.chunk.host.packed().timestep(world, 0)),
+            doubt: self.chunk.doubt(world, summary),
             after,
         })
     }

@@ -15,10 +15,11 @@ use super::geometry::travel;
 use super::soft::OwnSoft;
 use crate::Summary;
 use crate::group::carried::CarrierTree;
+use crate::group::chunk::Chunk;
 use crate::group::shared::Shared;
 use crate::group::state::State;
 use crate::group::step::order::WholeOrder;
-use crate::host::{self, World};
+use crate::host;
 use crate::summary::status;
 
 /// The contact that a solver solves, as derivatives take it.
@@ -62,13 +63,18 @@ impl<T: Scalar> Shared<T> {
         let solved = [summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= tolerance);
         (!solved).then(|| format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
     }
+}
 
-    /// How far off a world's velocities may be after a step of so many seconds that ended like this, m/s: what was left unsolved, where not
-    /// only the solver knows, and in single precision what places are rounded by, as what a step makes of it.
-    pub(in crate::group) fn doubt(&self, world: &World, summary: &Summary, h: f64) -> f64 {
-        let residual = if self.solver.model() == Model::Exact { summary.residual_scaled } else { 0.0 };
-        let is_single = T::NAME != f64::NAME;
-        if is_single { residual.max(0.5 * f64::from(f32::EPSILON) * world.reach() / h) } else { residual }
+impl<T: Scalar> Chunk<T> {
+    /// How far off a world's velocities may be after a step that ended like this, m/s: what was left unsolved, where not only the solver
+    /// knows, and in single precision what places are rounded by, as what a step makes of it.
+    pub(in crate::group) fn doubt(&self, world: usize, summary: &Summary) -> f64 {
+        let residual = if self.shared.solver.model() == Model::Exact { summary.residual_scaled } else { 0.0 };
+        if T::NAME == f64::NAME {
+            return residual;
+        }
+        let (reach, h) = (self.host.worlds[world].reach(), self.host.packed().timestep(world, 0));
+        residual.max(0.5 * f64::from(f32::EPSILON) * reach / h)
     }
 }
 
@@ -88,7 +94,7 @@ pub(crate) struct WorldStep {
     pub(super) factor: Option<Arc<StepFactor>>,
     /// What speaks against differentiating it.
     pub(super) problem: Option<String>,
-    /// See [`Shared::doubt`].
+    /// See [`Chunk::doubt`].
     pub(super) doubt: f64,
     /// The state after it; without controls and forces, which are as before.
     pub(crate) after: State,

@@ -85,12 +85,8 @@ impl<T: Scalar> Chunk<T> {
                 }
             }
             for slopes in self.activations(before, world, place) {
-                let Some(after) = after_act.get(slopes.activation) else { continue };
-                for (which, own, by) in
-                    [(3, slopes.control, slopes.by_control), (4, slopes.activation, slopes.by_activation)]
-                {
-                    to[which].get_mut(own).into_iter().for_each(|to| *to += after * by);
-                }
+                let [.., by_ctrl, by_act] = to;
+                slopes.add_back(after_act, [by_ctrl, by_act]);
             }
         }
         finite

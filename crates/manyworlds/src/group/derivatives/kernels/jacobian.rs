@@ -1,6 +1,6 @@
 //! Dense Jacobians.
 
-use manyworlds_gradients::{ActivationSlopes, Certificate, integrate_rows};
+use manyworlds_gradients::{Certificate, integrate_rows};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
 
@@ -89,9 +89,7 @@ impl<T: Scalar> Chunk<T> {
             }
             let [.., dact_dctrl, dact_dact] = to;
             for slopes in self.activations(before, world, place) {
-                let ActivationSlopes { activation, control, by_activation, by_control } = slopes;
-                dact_dctrl.get_mut(activation * n_u + control).into_iter().for_each(|to| *to = by_control);
-                dact_dact.get_mut(activation * n_act + activation).into_iter().for_each(|to| *to = by_activation);
+                slopes.write([n_u, n_act], [dact_dctrl, dact_dact]);
             }
         }
         to.iter().all(|block| block.iter().all(|x| x.is_finite()))

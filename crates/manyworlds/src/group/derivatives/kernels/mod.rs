@@ -106,7 +106,7 @@ impl Kind {
 struct Asked<'a> {
     request: Request<'a>,
     certificate: Certificate,
-    /// See [`Shared::doubt`].
+    /// See [`Chunk::doubt`].
     doubt: f64,
     /// Of a product with the transpose: the gradient by q with v+ held.
     by_q: Vec<f64>,
@@ -207,14 +207,11 @@ impl<T: Scalar> Chunk<T> {
             // At least one slot: a device binds no empty buffer.
             touch.resize(pack.n_slot.max(1) * touch::SIZE * width, T::default());
         }
-        let given = |set: &ChunkSet<T>| {
-            vec![T::default(); tile_len(width, set.dims().lanes as usize, own.kind.given_reals(set.dims()))]
+        let of_lanes = |reals: &dyn Fn(&TreeDims) -> usize| -> Vec<Vec<T>> {
+            let dims = self.sets.iter().map(ChunkSet::dims);
+            dims.map(|dims| vec![T::default(); tile_len(width, dims.lanes as usize, reals(dims))]).collect()
         };
-        let mut given: Vec<Vec<T>> = self.sets.iter().map(given).collect();
-        let slopes = |set: &ChunkSet<T>| {
-            vec![T::default(); tile_len(width, set.dims().lanes as usize, applied_reals(set.dims()))]
-        };
-        let mut slopes: Vec<Vec<T>> = self.sets.iter().map(slopes).collect();
+        let (mut given, mut slopes) = (of_lanes(&|dims| own.kind.given_reals(dims)), of_lanes(&applied_reals));
         let (before, first) = (&own.before, own.first);
         let one = |block: &mut Block<T>| {
             // What stands in slots without a body is not looked at.
@@ -225,11 +222,7 @@ impl<T: Scalar> Chunk<T> {
                 let world = request.world - first;
                 self.write_contacts(geometry, before, world, &mut block.touches, certificate);
                 self.write_applied(before, world, &mut block.slopes);
-                *doubt = self.shared.doubt(
-                    &self.host.worlds[world],
-                    &summaries[world],
-                    self.host.packed().timestep(world, 0),
-                );
+                *doubt = self.doubt(world, &summaries[world]);
                 if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
                     certificate.add_problem(&problem);
                 }
