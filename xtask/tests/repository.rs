@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "shaders",
+    "geometry",
     "model",
     "collide",
     "gpu",

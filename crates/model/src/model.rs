@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Sensor, Site, SoftBody, Tendon, Vec3,
+    Actuator, Fluid, FluidShape, Geom, HeightField, Inertial, Mesh, Pose, Sdf, Sensor, Site, SoftBody, Tendon, Vec3,
     visual::Visual,
 };
 
@@ -100,17 +100,6 @@ pub struct Body {
     pub tree: Option<usize>,
     /// The mocap body it stands on with no joint between, its own number if it is one: an index into [`Model::mocaps`].
     pub mocap: Option<usize>,
-}
-
-/// Mass, centre and rotational inertia of a body.
-#[derive(Debug, Clone, Copy)]
-pub struct Inertial {
-    /// kg
-    pub mass: f64,
-    /// Centre of mass in the body frame, m.
-    pub com: Vec3,
-    /// About the centre of mass, in body axes, kg m^2.
-    pub inertia: Mat3,
 }
 
 /// What a joint lets move.

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use manyworlds_geometry::{Filling, TriangleMesh};
+
 use super::compiler::quaternion;
 use super::sdf::is_function;
 use super::{Importer, MeshAsset, schema};
 use crate::attributes::Attributes;
 use crate::import::text_of;
-use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
 use crate::xml::{self, Element};
 use crate::{HeightField, ModelError, Quat, Vec3};

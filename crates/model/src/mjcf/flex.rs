@@ -7,18 +7,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use manyworlds_geometry::node_counts;
 use nalgebra::Point3;
 
 use super::bodies::{Place, named};
 
 use super::{Importer, schema, sections};
 use crate::attributes::Attributes;
-use crate::cage::node_counts;
-use crate::tetrahedra::{Tetrahedra, gmsh};
 use crate::validate::Part;
 use crate::xml::Element;
 use crate::{
-    Actuator, Cage, Embedding, Material, MaterialLaw, ModelError, Order, Pose, Region, SoftBody, Transmission, Vec3,
+    Actuator, Cage, Embedding, Material, MaterialLaw, ModelError, Order, Pose, Region, SoftBody, Tetrahedra,
+    Transmission, Vec3,
 };
 
 /// MuJoCo's defaults of a flexcomp.
@@ -205,7 +205,7 @@ impl Importer<'_> {
                     return Err(a.error(format!("MuJoCo reads no {file}: `Tetrahedra::load` does, for the builder")));
                 }
                 let (path, bytes) = self.asset(a.element, "", file)?;
-                gmsh::read(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
+                Tetrahedra::from_gmsh(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
             }
             "mesh" | "square" | "disc" | "circle" => {
                 self.report.unsupported(a.element.location(), format!("a flexcomp of type {kind}"))?;

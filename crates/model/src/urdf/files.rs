@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use manyworlds_geometry::{Filling, TriangleMesh};
+
 use super::Importer;
 use super::robot::{Link, child, origin};
 use crate::attributes::Attributes;
-use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
 use crate::xml::Element;
 use crate::{Contacting, Geom, Inertial, ModelError, Pose, Quat, Shape, Vec3};

@@ -37,9 +37,9 @@ pub struct SoftBody {
     pub radius: f64,
     /// Whether its surface touches itself.
     pub touches_itself: bool,
-    /// Its entries of `q`; [`crate::ModelBuilder::build`] sets it.
+    /// Its entries of `q`; `ModelBuilder::build` sets it.
     pub q: Range<usize>,
-    /// Its entries of `v`; [`crate::ModelBuilder::build`] sets it.
+    /// Its entries of `v`; `ModelBuilder::build` sets it.
     pub v: Range<usize>,
 }
 
@@ -83,7 +83,8 @@ impl Order {
     }
 
     /// Of a brick's shape functions along each axis.
-    pub(crate) fn degree(self) -> Option<usize> {
+    #[must_use]
+    pub fn degree(self) -> Option<usize> {
         match self {
             Self::Linear | Self::Quadratic => None,
             Self::Trilinear => Some(1),
@@ -92,7 +93,8 @@ impl Order {
     }
 
     /// Which of an element's nodes are its corners.
-    pub(crate) fn corners(self) -> &'static [usize] {
+    #[must_use]
+    pub fn corners(self) -> &'static [usize] {
         match self {
             Self::Linear | Self::Quadratic => &[0, 1, 2, 3],
             Self::Trilinear => &[0, 1, 2, 3, 4, 5, 6, 7],
@@ -194,7 +196,7 @@ impl SoftBody {
     }
 
     /// Volume at rest of each point of integration of an element, m^3. The element and its nodes must be there.
-    pub(crate) fn volumes(&self, element: usize) -> impl Iterator<Item = f64> {
+    pub fn volumes(&self, element: usize) -> impl Iterator<Item = f64> {
         let each = self.order.nodes();
         let nodes = &self.elements[element * each..(element + 1) * each];
         (0..self.order.points()).map(move |point| {

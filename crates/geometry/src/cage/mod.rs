@@ -72,7 +72,11 @@ impl Cage {
         Self::around(mesh, cells, order).map_err(named)
     }
 
-    pub(crate) fn around(mesh: &Tetrahedra, cells: [usize; 3], order: Order) -> Result<Self, String> {
+    /// As [`Self::about`], for importers, which tell an element of their file.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn around(mesh: &Tetrahedra, cells: [usize; 3], order: Order) -> Result<Self, String> {
         let counts = node_counts(cells, order)?;
         let degree = degree(order)?;
         check(mesh)?;
@@ -188,7 +192,7 @@ fn degree(order: Order) -> Result<usize, String> {
 }
 
 /// Nodes along each axis, those of empty cells too.
-pub(crate) fn node_counts(cells: [usize; 3], order: Order) -> Result<[usize; 3], String> {
+pub fn node_counts(cells: [usize; 3], order: Order) -> Result<[usize; 3], String> {
     let degree = degree(order)?;
     if let Some(few) = cells.iter().find(|&&n| n == 0) {
         return Err(format!("a cage needs at least one cell along each axis, found {few}"));

@@ -211,7 +211,7 @@ impl DistanceFunction {
     }
 
     /// What is wrong with the dimensions.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         let positive = |name: &str, x: f64| {
             if x > 0.0 && x.is_finite() { Ok(()) } else { Err(format!("{name} must be positive, found {x}")) }
         };

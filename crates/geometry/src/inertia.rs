@@ -4,7 +4,18 @@ use std::f64::consts::PI;
 
 use nalgebra::SymmetricEigen;
 
-use crate::{Inertial, Mat3, Pose, Shape, Vec3};
+use crate::{Mat3, Pose, Shape, Vec3};
+
+/// Mass, centre and rotational inertia of a body.
+#[derive(Debug, Clone, Copy)]
+pub struct Inertial {
+    /// kg
+    pub mass: f64,
+    /// Centre of mass in the body frame, m.
+    pub com: Vec3,
+    /// About the centre of mass, in body axes, kg m^2.
+    pub inertia: Mat3,
+}
 
 impl Inertial {
     /// No mass at all.

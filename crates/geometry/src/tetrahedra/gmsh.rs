@@ -13,7 +13,7 @@ const QUADRATIC: u32 = 11;
 const LOWER: [u32; 9] = [15, 1, 8, 2, 9, 3, 10, 16, 20];
 
 /// Reads a file; nodes keep their order in it.
-pub(crate) fn read(bytes: &[u8]) -> Result<Tetrahedra, String> {
+pub(super) fn read(bytes: &[u8]) -> Result<Tetrahedra, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not a text file: binary .msh is not read".to_owned())?;
     let mut header = Words(section(text, "MeshFormat")?.split_whitespace());
     let version = header.0.next().unwrap_or_default();

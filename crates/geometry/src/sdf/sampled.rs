@@ -131,7 +131,7 @@ impl Sdf {
     }
 
     /// What is wrong with what a caller may change.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         if self.contacts >= 4 { Ok(()) } else { Err(format!("needs at least 4 contacts, found {}", self.contacts)) }
     }
 }

@@ -1,6 +1,6 @@
 //! Meshes of tetrahedra: from files, and as flexcomps make them.
 
-pub(crate) mod gmsh;
+mod gmsh;
 mod vtk;
 
 use std::collections::{BTreeSet, HashMap};
@@ -34,6 +34,14 @@ impl Tetrahedra {
         Self::from_bytes(path, &bytes)
     }
 
+    /// Reads Gmsh's format, without turning anything round.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_gmsh(bytes: &[u8]) -> Result<Self, String> {
+        gmsh::read(bytes)
+    }
+
     /// Reads the content of the file `path`. Triangles, lines and points are left out; tetrahedra that are inside out are
     /// turned round. Whether the mesh will do for a soft body is checked when the model is built.
     ///
@@ -59,7 +67,7 @@ impl Tetrahedra {
     }
 
     /// Cells of six tetrahedra each between points about the origin, the last axis fastest.
-    pub(crate) fn grid(count: [usize; 3], spacing: Vec3) -> Self {
+    pub fn grid(count: [usize; 3], spacing: Vec3) -> Self {
         let [nx, ny, nz] = count;
         let mut nodes = Vec::with_capacity(nx * ny * nz);
         let mut elements = Vec::new();
@@ -75,7 +83,7 @@ impl Tetrahedra {
 
     /// MuJoCo's box, cylinder or ellipsoid: the centre first, then points on the surface, each triangle of which makes a
     /// tetrahedron with the centre.
-    pub(crate) fn shell(kind: &str, count: [usize; 3], spacing: Vec3) -> Self {
+    pub fn shell(kind: &str, count: [usize; 3], spacing: Vec3) -> Self {
         let mut points: Vec<[usize; 3]> = Vec::new();
         let last = count.map(|n| n - 1);
         let outside = |p: &[usize; 3], k: usize| p[k] == 0 || p[k] == last[k];
@@ -124,7 +132,7 @@ impl Tetrahedra {
     }
 
     /// Turns round the elements that are inside out. Nodes must be there.
-    pub(crate) fn orient(&mut self) {
+    pub fn orient(&mut self) {
         for element in self.elements.chunks_exact_mut(self.order.nodes()) {
             let [a, b, c, d] = [0, 1, 2, 3].map(|k| self.nodes[element[k] as usize]);
             if (b - a).cross(&(c - a)).dot(&(d - a)) < 0.0 {
@@ -139,7 +147,7 @@ impl Tetrahedra {
     }
 
     /// Makes linear elements quadratic: middles of edges become nodes behind the others, pinned where both ends are.
-    pub(crate) fn refine(&mut self, pinned: &mut BTreeSet<u32>) {
+    pub fn refine(&mut self, pinned: &mut BTreeSet<u32>) {
         let mut middles: HashMap<[u32; 2], u32> = HashMap::new();
         let mut elements = Vec::with_capacity(self.elements.len() / 4 * 10);
         for element in self.elements.chunks_exact(4) {

@@ -19,16 +19,18 @@ const MIN_MEASURE: f64 = 1e-15;
 
 /// Triangles over vertices, counter-clockwise seen from outside.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct TriangleMesh {
-    pub(crate) vertices: Vec<Vec3>,
-    pub(crate) triangles: Vec<[u32; 3]>,
+pub struct TriangleMesh {
+    /// m
+    pub vertices: Vec<Vec3>,
+    /// Indices of vertices.
+    pub triangles: Vec<[u32; 3]>,
     /// As in [`Surface::texture`].
-    pub(crate) texture: Vec<[[f32; 2]; 3]>,
+    pub texture: Vec<[[f32; 2]; 3]>,
 }
 
 /// How the mass of a mesh is spread, in MuJoCo's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filling {
+pub enum Filling {
     /// The solid of the convex hull.
     Convex,
     /// The solid that the surface encloses; needs a closed, oriented surface.
@@ -41,7 +43,7 @@ pub(crate) enum Filling {
 
 impl TriangleMesh {
     /// Reads STL (binary or ASCII), OBJ or MuJoCo's MSH, by the extension of the path.
-    pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Self, String> {
+    pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, String> {
         let mesh = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
             Some("stl") => stl::read(bytes)?,
             Some("obj") => obj::read(bytes)?,
@@ -52,7 +54,7 @@ impl TriangleMesh {
     }
 
     /// The mesh itself, when every number is finite and every index in range.
-    pub(crate) fn checked(self) -> Result<Self, String> {
+    pub fn checked(self) -> Result<Self, String> {
         if let Some(vertex) = self.vertices.iter().flatten().find(|x| !x.is_finite()) {
             return Err(format!("a vertex is not finite: {vertex}"));
         }
@@ -64,7 +66,7 @@ impl TriangleMesh {
     }
 
     /// Moves the origin to `position` and turns by the inverse of `rotation`, then scales each axis.
-    pub(crate) fn transform(&mut self, position: Vec3, rotation: Quat, scale: Vec3) {
+    pub fn transform(&mut self, position: Vec3, rotation: Quat, scale: Vec3) {
         for vertex in &mut self.vertices {
             *vertex = rotation.inverse_transform_vector(&(*vertex - position)).component_mul(&scale);
         }
@@ -75,7 +77,7 @@ impl TriangleMesh {
     }
 
     /// Convex hull, with only the vertices that are on it.
-    pub(crate) fn hull(&self) -> Result<Self, String> {
+    pub fn hull(&self) -> Result<Self, String> {
         let points = self.points();
         if points.len() < 4 {
             return Err(format!("a hull needs 4 different vertices, found {}", points.len()));
@@ -93,7 +95,7 @@ impl TriangleMesh {
     }
 
     /// The asset of a model: the hull, and the surface where some of its vertices are not the hull's or textures lie on it.
-    pub(crate) fn asset(self, name: String) -> Result<Mesh, String> {
+    pub fn asset(self, name: String) -> Result<Mesh, String> {
         let hull = self.hull()?;
         let is_hull =
             self.texture.is_empty() && self.points().len() == hull.vertices.len() || self.triangles.is_empty();
@@ -111,7 +113,7 @@ impl TriangleMesh {
     }
 
     /// Mass properties at density 1 (kg/m^3; per m^2 for a shell), in the frame of the vertices.
-    pub(crate) fn solid(&self, filling: Filling) -> Result<Inertial, String> {
+    pub fn solid(&self, filling: Filling) -> Result<Inertial, String> {
         match filling {
             Filling::Convex => self.hull()?.pyramids(|volume| volume),
             _ if self.triangles.is_empty() => self.hull()?.pyramids(|volume| volume),
