@@ -77,6 +77,14 @@ impl From<Defect> for ModelError {
     }
 }
 
+/// What a body's joints are checked against.
+#[derive(Debug, Clone, Default)]
+struct JointsOfBody {
+    count: usize,
+    /// The last that rotates.
+    rotating: Option<usize>,
+}
+
 impl ModelBuilder {
     /// Checks every part, in an order in which later checks may rely on earlier ones.
     pub(crate) fn validate(&self) -> Result<(), Defect> {
@@ -103,14 +111,15 @@ impl ModelBuilder {
             },
         )?;
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_body(i))?;
-        each(Part::Joint, &self.joints, |j| &j.name, |_, joint| self.check_joint(joint))?;
+        let joints = self.joints_of_bodies();
+        each(Part::Joint, &self.joints, |j| &j.name, |i, joint| self.check_joint(i, joint, &joints))?;
         for (number, &index) in self.mocaps.iter().enumerate() {
             index_of("body", index, self.bodies.len())
                 .and_then(|()| self.check_mocap(number))
                 .map_err(|message| Defect { part: Part::Body, index, name: String::new(), message })?;
         }
-        let masses = self.rigid_masses();
-        each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_moving(i, &masses))?;
+        let (jointed, masses) = (self.jointed(), self.rigid_masses());
+        each(Part::Body, &self.bodies, |b| &b.name, |i, _| if jointed[i] { check_moving(&masses[i]) } else { Ok(()) })?;
         each(Part::Mesh, &self.meshes, |m| &m.name, |_, mesh| check_mesh(mesh))?;
         each(Part::HeightField, &self.heightfields, |h| &h.name, |_, field| check_heightfield(field))?;
         each(Part::Sdf, &self.sdfs, |s| &s.name, |_, sdf| sdf.check())?;
@@ -236,7 +245,8 @@ impl ModelBuilder {
         Ok(())
     }
 
-    fn check_joint(&self, joint: &Joint) -> Check {
+    /// `of_bodies`: from [`Self::joints_of_bodies`].
+    fn check_joint(&self, index: usize, joint: &Joint, of_bodies: &[JointsOfBody]) -> Check {
         index_of("body", joint.body, self.bodies.len())?;
         if joint.body == 0 {
             return Err("the ground cannot have a joint".into());
@@ -266,15 +276,13 @@ impl ModelBuilder {
                 ordered("range", range)?;
             }
         }
-        let rotates = |j: &&Joint| j.body == joint.body && j.kind != JointKind::Slide;
+        let own = &of_bodies[joint.body];
         match joint.kind {
             JointKind::Free if self.bodies[joint.body].parent != 0 => {
                 Err("a free joint must be on a body whose parent is the ground".into())
             }
-            JointKind::Free if self.joints.iter().filter(|j| j.body == joint.body).count() > 1 => {
-                Err("a free joint must be the only joint of its body".into())
-            }
-            JointKind::Ball if self.joints.iter().rfind(rotates).is_some_and(|last| !std::ptr::eq(last, joint)) => {
+            JointKind::Free if own.count > 1 => Err("a free joint must be the only joint of its body".into()),
+            JointKind::Ball if own.rotating != Some(index) => {
                 Err("a ball joint must be the last rotating joint of its body".into())
             }
             _ => Ok(()),
@@ -293,20 +301,17 @@ impl ModelBuilder {
         masses
     }
 
-    fn check_moving(&self, index: usize, masses: &[Inertial]) -> Check {
-        if !self.joints.iter().any(|j| j.body == index) {
-            return Ok(());
+    /// Of each body; joints that name no body are left out.
+    fn joints_of_bodies(&self) -> Vec<JointsOfBody> {
+        let mut of_bodies = vec![JointsOfBody::default(); self.bodies.len()];
+        for (index, joint) in self.joints.iter().enumerate() {
+            let Some(body) = of_bodies.get_mut(joint.body) else { continue };
+            body.count += 1;
+            if joint.kind != JointKind::Slide {
+                body.rotating = Some(index);
+            }
         }
-        let mass = masses[index].mass;
-        if mass.is_nan() || mass <= MIN_INERTIA {
-            return Err(format!("it has a joint and so needs a positive mass, found {mass} kg"));
-        }
-        let least = masses[index].principal().0.min();
-        if least.is_nan() || least <= MIN_INERTIA {
-            let what = "it has a joint and so needs a positive definite inertia";
-            return Err(format!("{what}, found a principal moment of {least:e} kg m^2"));
-        }
-        Ok(())
+        of_bodies
     }
 
     fn jointed(&self) -> Vec<bool> {
@@ -555,4 +560,18 @@ impl ModelBuilder {
             }
         }
     }
+}
+
+/// `mass`: of a body with a joint, with all that is welded to it.
+fn check_moving(mass: &Inertial) -> Check {
+    let kilograms = mass.mass;
+    if kilograms.is_nan() || kilograms <= MIN_INERTIA {
+        return Err(format!("it has a joint and so needs a positive mass, found {kilograms} kg"));
+    }
+    let least = mass.principal().0.min();
+    if least.is_nan() || least <= MIN_INERTIA {
+        let what = "it has a joint and so needs a positive definite inertia";
+        return Err(format!("{what}, found a principal moment of {least:e} kg m^2"));
+    }
+    Ok(())
 }

@@ -36,6 +36,12 @@ fn refused(result: Result<Loaded, ModelError>, wanted: &[&str]) {
 }
 
 #[test]
+fn slides_may_follow_a_ball_joint() {
+    let body = around("<joint type=\"ball\"/><joint type=\"slide\"/>", "");
+    assert_eq!(mjcf(&body, &ImportOptions::default()).expect("a model").model.n_v, 4);
+}
+
+#[test]
 fn mjcf_errors_name_file_line_and_element() {
     let plain = ImportOptions::default();
     let cases: &[(String, &[&str])] = &[
@@ -48,6 +54,7 @@ fn mjcf_errors_name_file_line_and_element() {
         (around("<joint dampin=\"1\"/>", ""), &["m.xml:5", "unknown attribute `dampin`"]),
         (around("<joint springyield=\"1\"/>", ""), &["m.xml:5", "springyield"]),
         (around("<freejoint/><freejoint/>", ""), &["m.xml:5", "only joint"]),
+        (around("<joint type=\"ball\"/><joint/>", ""), &["m.xml:5", "last rotating joint"]),
         (around("<geom type=\"mesh\" mesh=\"none\"/>", ""), &["m.xml:5", "there is no `none`"]),
         (around("<geom type=\"capsule\" size=\"0.1\"/>", ""), &["m.xml:5", "half length must be positive"]),
         (around("<geom size=\"1\" mass=\"-2\"/>", ""), &["m.xml:5", "-2"]),
