@@ -1,7 +1,5 @@
 //! What must hold of a value, whatever it is a part of.
 
-use nalgebra::SymmetricEigen;
-
 use crate::{Contacting, HeightField, Inertial, Mesh, Pose, Shape, Vec3};
 
 /// Allowance for inertias that a file gives in few digits, relative to the largest moment.
@@ -39,7 +37,7 @@ pub(super) fn check_inertial(inertial: &Inertial) -> Check {
     if (inertial.inertia - inertial.inertia.transpose()).amax() > 1e-9 * scale {
         return Err("its inertia is not symmetric".into());
     }
-    let moments = SymmetricEigen::new(inertial.inertia).eigenvalues;
+    let (moments, _) = inertial.principal();
     if moments.min() < -1e-12 * scale {
         return Err(format!("its inertia is not positive definite: a principal moment is {:e} kg m^2", moments.min()));
     }
