@@ -6,6 +6,7 @@
 mod brick;
 mod cage;
 mod error;
+pub mod flexcomp;
 mod inertia;
 mod mesh;
 mod sdf;

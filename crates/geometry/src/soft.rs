@@ -195,23 +195,27 @@ impl SoftBody {
         self.elements.len() / self.order.nodes()
     }
 
-    /// Volume at rest of each point of integration of an element, m^3. The element and its nodes must be there.
+    /// Volume at rest of each point of integration of an element, m^3; not a number where one of its nodes is not there.
     pub fn volumes(&self, element: usize) -> impl Iterator<Item = f64> {
         let each = self.order.nodes();
-        let nodes = &self.elements[element * each..(element + 1) * each];
+        let nodes = self.elements.iter().skip(element * each).take(each);
         (0..self.order.points()).map(move |point| {
             let gradients = self.order.gradients(point);
-            let at = nodes.iter().map(|&node| self.nodes[node as usize]);
+            let place = |&node: &u32| self.nodes.get(node as usize).copied().unwrap_or_else(|| Vec3::repeat(f64::NAN));
+            let at = nodes.clone().map(place);
             let jacobian: Mat3 = at.zip(&gradients).map(|(x, g)| x * g.transpose()).sum();
             jacobian.determinant() * self.weight(element, point)
         })
     }
 
-    /// Weight of a point of integration of an element, in the volume of the element that [`Order::gradients`] are of.
+    /// Weight of a point of integration of an element, in the volume of the element that [`Order::gradients`] are of; not a
+    /// number where a cage has none of it.
     #[must_use]
     pub fn weight(&self, element: usize, point: usize) -> f64 {
         match &self.embedding {
-            Some(embedding) => embedding.weights()[element * self.order.points() + point],
+            Some(embedding) => {
+                embedding.weights().get(element * self.order.points() + point).copied().unwrap_or(f64::NAN)
+            }
             None => 1.0 / (6 * self.order.points()) as f64,
         }
     }

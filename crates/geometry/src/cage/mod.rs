@@ -192,6 +192,9 @@ fn degree(order: Order) -> Result<usize, String> {
 }
 
 /// Nodes along each axis, those of empty cells too.
+///
+/// # Errors
+/// No cell along an axis, too many nodes, or an order that is not a cage's.
 pub fn node_counts(cells: [usize; 3], order: Order) -> Result<[usize; 3], String> {
     let degree = degree(order)?;
     if let Some(few) = cells.iter().find(|&&n| n == 0) {

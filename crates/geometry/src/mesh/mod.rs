@@ -43,6 +43,9 @@ pub enum Filling {
 
 impl TriangleMesh {
     /// Reads STL (binary or ASCII), OBJ or MuJoCo's MSH, by the extension of the path.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
     pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, String> {
         let mesh = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
             Some("stl") => stl::read(bytes)?,
@@ -54,6 +57,9 @@ impl TriangleMesh {
     }
 
     /// The mesh itself, when every number is finite and every index in range.
+    ///
+    /// # Errors
+    /// Which is not.
     pub fn checked(self) -> Result<Self, String> {
         if let Some(vertex) = self.vertices.iter().flatten().find(|x| !x.is_finite()) {
             return Err(format!("a vertex is not finite: {vertex}"));
@@ -77,6 +83,9 @@ impl TriangleMesh {
     }
 
     /// Convex hull, with only the vertices that are on it.
+    ///
+    /// # Errors
+    /// Fewer than four different vertices, or all in a plane.
     pub fn hull(&self) -> Result<Self, String> {
         let points = self.points();
         if points.len() < 4 {
@@ -95,6 +104,9 @@ impl TriangleMesh {
     }
 
     /// The asset of a model: the hull, and the surface where some of its vertices are not the hull's or textures lie on it.
+    ///
+    /// # Errors
+    /// As [`Self::hull`].
     pub fn asset(self, name: String) -> Result<Mesh, String> {
         let hull = self.hull()?;
         let is_hull =
@@ -113,6 +125,9 @@ impl TriangleMesh {
     }
 
     /// Mass properties at density 1 (kg/m^3; per m^2 for a shell), in the frame of the vertices.
+    ///
+    /// # Errors
+    /// As [`Self::hull`], where that is wanted, and surfaces that enclose nothing.
     pub fn solid(&self, filling: Filling) -> Result<Inertial, String> {
         match filling {
             Filling::Convex => self.hull()?.pyramids(|volume| volume),

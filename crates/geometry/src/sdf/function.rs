@@ -210,7 +210,10 @@ impl DistanceFunction {
         }
     }
 
-    /// What is wrong with the dimensions.
+    /// Whether all is right with the dimensions.
+    ///
+    /// # Errors
+    /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
         let positive = |name: &str, x: f64| {
             if x > 0.0 && x.is_finite() { Ok(()) } else { Err(format!("{name} must be positive, found {x}")) }

@@ -130,7 +130,10 @@ impl Sdf {
         self.surface.points.iter().map(|p| p.norm()).fold(0.0, f64::max)
     }
 
-    /// What is wrong with what a caller may change.
+    /// Whether all is right with what a caller may change.
+    ///
+    /// # Errors
+    /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
         if self.contacts >= 4 { Ok(()) } else { Err(format!("needs at least 4 contacts, found {}", self.contacts)) }
     }

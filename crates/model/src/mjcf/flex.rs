@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use manyworlds_geometry::node_counts;
+use manyworlds_geometry::{flexcomp, node_counts};
 use nalgebra::Point3;
 
 use super::bodies::{Place, named};
@@ -151,7 +151,7 @@ impl Importer<'_> {
             let wanted = Attributes::bare(order);
             match (wanted.integer("data", 1)?, mesh.order) {
                 (1, Order::Linear) | (2, Order::Quadratic) => {}
-                (2, Order::Linear) => mesh.refine(&mut pinned),
+                (2, Order::Linear) => flexcomp::refine(&mut mesh, &mut pinned),
                 (1, _) => return Err(wanted.error("the file's elements are quadratic already")),
                 (other, _) => return Err(wanted.error(format!("`data` must be 1 or 2, found {other}"))),
             }
@@ -196,8 +196,8 @@ impl Importer<'_> {
     fn flex_mesh(&mut self, a: &Attributes) -> Result<Option<Tetrahedra>, ModelError> {
         let kind = a.get("type").unwrap_or("grid");
         let mut mesh = match kind {
-            "grid" => Tetrahedra::grid(self.count(a)?, spacing(a)?),
-            "box" | "cylinder" | "ellipsoid" => Tetrahedra::shell(kind, self.count(a)?, spacing(a)?),
+            "grid" => flexcomp::grid(self.count(a)?, spacing(a)?),
+            "box" | "cylinder" | "ellipsoid" => flexcomp::shell(kind, self.count(a)?, spacing(a)?),
             "direct" => direct(a)?,
             "gmsh" => {
                 let file = a.get("file").ok_or_else(|| a.error("attribute `file` is missing"))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use manyworlds_model::{
     Contacting, ImportOptions, Loaded, Material, MaterialLaw, Model, ModelBuilder, ModelError, Order, Region, SoftBody,
-    Transmission, Vec3, from_mjcf_str, load,
+    Tetrahedra, Transmission, Vec3, from_mjcf_str, load,
 };
 use serde_json::Value;
 
@@ -389,6 +389,20 @@ fn wrong_soft_bodies_are_refused() {
             "`{wanted}` is missing from: {error}"
         );
     }
+}
+
+/// Whoever fills a body by hand may ask for its volume before it is checked.
+#[test]
+fn the_volume_of_what_has_a_node_too_few_is_no_number() {
+    let mut soft = pair();
+    assert!(soft.volume() > 0.0);
+    soft.elements[7] = 5;
+    assert!(soft.volume().is_nan());
+    let mut mesh = Tetrahedra { nodes: soft.nodes, elements: soft.elements, order: soft.order };
+    let first = mesh.elements[..4].to_vec();
+    mesh.elements.swap(1, 2);
+    mesh.orient();
+    assert_eq!(mesh.elements, [first, mesh.elements[4..].to_vec()].concat());
 }
 
 /// The surface is closed and seen from outside: its triangles enclose the body's volume, and each of their edges has one neighbour.
