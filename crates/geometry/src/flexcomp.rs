@@ -7,7 +7,8 @@ use crate::{Order, Tetrahedra, Vec3};
 /// Tetrahedra of a cell between its corners, numbered 4 x + 2 y + z: MuJoCo's.
 const CELL: [[usize; 4]; 6] = [[0, 2, 4, 3], [0, 4, 1, 3], [4, 2, 6, 3], [4, 6, 7, 3], [4, 5, 1, 3], [4, 7, 5, 3]];
 
-/// Cells of six tetrahedra each between points about the origin, the last axis fastest. `count`: of points along each axis, two at least.
+/// Cells of six tetrahedra each between points about the origin, the last axis fastest. `count`: of points along each
+/// axis, two at least.
 pub fn grid(count: [usize; 3], spacing: Vec3) -> Tetrahedra {
     let [nx, ny, nz] = count;
     let mut nodes = Vec::with_capacity(nx * ny * nz);
@@ -72,8 +73,8 @@ pub fn shell(kind: &str, count: [usize; 3], spacing: Vec3) -> Tetrahedra {
     Tetrahedra { nodes, elements, order: Order::Linear }
 }
 
-/// Makes linear elements quadratic: middles of edges become nodes behind the others, pinned where both ends are. All of its nodes must be
-/// there.
+/// Makes linear elements quadratic: middles of edges become nodes behind the others, pinned where both ends are. All
+/// of its nodes must be there.
 pub fn refine(mesh: &mut Tetrahedra, pinned: &mut BTreeSet<u32>) {
     let mut middles: HashMap<[u32; 2], u32> = HashMap::new();
     let mut elements = Vec::with_capacity(mesh.elements.len() / 4 * 10);

@@ -115,11 +115,16 @@ impl ModelBuilder {
         each(Part::Joint, &self.joints, |j| &j.name, |i, joint| self.check_joint(i, joint, &joints))?;
         for (number, &index) in self.mocaps.iter().enumerate() {
             index_of("body", index, self.bodies.len())
-                .and_then(|()| self.check_mocap(number))
+                .and_then(|()| self.check_mocap(number, &joints))
                 .map_err(|message| Defect { part: Part::Body, index, name: String::new(), message })?;
         }
-        let (jointed, masses) = (self.jointed(), self.rigid_masses());
-        each(Part::Body, &self.bodies, |b| &b.name, |i, _| if jointed[i] { check_moving(&masses[i]) } else { Ok(()) })?;
+        let masses = self.rigid_masses();
+        each(
+            Part::Body,
+            &self.bodies,
+            |b| &b.name,
+            |i, _| if joints[i].count > 0 { check_moving(&masses[i]) } else { Ok(()) },
+        )?;
         each(Part::Mesh, &self.meshes, |m| &m.name, |_, mesh| check_mesh(mesh))?;
         each(Part::HeightField, &self.heightfields, |h| &h.name, |_, field| check_heightfield(field))?;
         each(Part::Sdf, &self.sdfs, |s| &s.name, |_, sdf| sdf.check())?;
@@ -234,9 +239,10 @@ impl ModelBuilder {
         check_inertial(&body.inertial)
     }
 
-    fn check_mocap(&self, number: usize) -> Check {
+    /// `of_bodies`: from [`Self::joints_of_bodies`].
+    fn check_mocap(&self, number: usize, of_bodies: &[JointsOfBody]) -> Check {
         let body = self.mocaps[number];
-        if body == 0 || self.bodies[body].parent != 0 || self.joints.iter().any(|joint| joint.body == body) {
+        if body == 0 || self.bodies[body].parent != 0 || of_bodies[body].count > 0 {
             return Err("a mocap body must be fixed to the ground, without joints".into());
         }
         if self.mocaps[..number].contains(&body) {
