@@ -55,6 +55,10 @@ fn mjcf_errors_name_file_line_and_element() {
         (around("<joint springyield=\"1\"/>", ""), &["m.xml:5", "springyield"]),
         (around("<freejoint/><freejoint/>", ""), &["m.xml:5", "only joint"]),
         (around("<joint type=\"ball\"/><joint/>", ""), &["m.xml:5", "last rotating joint"]),
+        (
+            "<mujoco><worldbody><body mocap=\"true\"><joint/><geom size=\"1\"/></body></worldbody></mujoco>".into(),
+            &["m.xml:1", "mocap body must be fixed to the ground, without joints"],
+        ),
         (around("<geom type=\"mesh\" mesh=\"none\"/>", ""), &["m.xml:5", "there is no `none`"]),
         (around("<geom type=\"capsule\" size=\"0.1\"/>", ""), &["m.xml:5", "half length must be positive"]),
         (around("<geom size=\"1\" mass=\"-2\"/>", ""), &["m.xml:5", "-2"]),
