@@ -63,6 +63,19 @@ pub fn run(batch: &mut Batch, steps: usize) {
     (0..steps).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
 }
 
+/// Brings a batch of one world to rest by as many steps; where that of another executor has come to rest, it begins there.
+///
+/// # Panics
+/// If a step fails.
+pub fn settle(batch: &mut Batch, steps: usize, rested: &mut Option<State>) {
+    if let Some(rested) = rested {
+        batch.reset(&[(0, rested.clone())]).expect("a state");
+    } else {
+        run(batch, steps);
+        *rested = Some(state(batch, 0));
+    }
+}
+
 /// State of a world.
 ///
 /// # Panics

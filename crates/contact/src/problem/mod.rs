@@ -19,9 +19,6 @@ mod operator;
 mod short;
 mod steps;
 
-#[cfg(test)]
-mod tests;
-
 use std::ops::Range;
 
 use manyworlds_collide::organise::{Island, Plan};

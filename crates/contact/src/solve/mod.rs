@@ -25,11 +25,6 @@ pub mod subadmm;
 mod system;
 pub mod whole;
 
-#[cfg(test)]
-mod checks;
-#[cfg(test)]
-mod tests;
-
 use std::time::Duration;
 
 use manyworlds_shaders::Scalar;

@@ -22,8 +22,6 @@ mod island;
 mod params;
 mod shift;
 mod strict;
-#[cfg(test)]
-mod tests;
 
 use std::time::Duration;
 

@@ -2,8 +2,7 @@ use super::Dantzig;
 use super::lcp::Lcp;
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::residual::quality;
-use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::checks::close;
+use crate::samples::{G, H, close, constraint, particles, problem, random, side, stack, unit};
 use crate::solve::{Outcome, SolveSettings, SolveStatus, Solver};
 
 const TIGHT: SolveSettings = SolveSettings {

@@ -19,8 +19,6 @@ mod pack;
 mod params;
 mod residual;
 mod single;
-#[cfg(test)]
-mod tests;
 
 use std::time::Duration;
 

@@ -14,8 +14,6 @@
 mod batch;
 mod island;
 mod params;
-#[cfg(test)]
-mod tests;
 
 use std::time::Duration;
 

@@ -19,8 +19,6 @@ mod island;
 mod pack;
 mod params;
 mod single;
-#[cfg(test)]
-mod tests;
 
 use std::time::Duration;
 

@@ -8,8 +8,6 @@
 //! is of rank one a contact and is put on top of the symmetric rest.
 
 mod step;
-#[cfg(test)]
-mod tests;
 mod touch;
 
 use std::sync::Arc;

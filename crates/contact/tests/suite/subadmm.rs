@@ -1,8 +1,11 @@
-use super::{Penalty, SubAdmmParams};
-use crate::problem::{Law, ProblemInput};
-use crate::samples::{constraint, particles, problem, random, side, stack, unit};
-use crate::solve::checks::{agreements, close, particle_on_the_ground};
-use crate::solve::{Precision, SolveSettings, SolveStatus, solve, solve_with};
+//! SubADMM: closed forms, agreement with the default, bad settings.
+
+use manyworlds_contact::problem::{Law, ProblemInput};
+use manyworlds_contact::solve::subadmm::{Penalty, SubAdmmParams};
+use manyworlds_contact::solve::{Precision, SolveSettings, SolveStatus, solve, solve_with};
+
+use crate::checks::{agreements, particle_on_the_ground};
+use crate::samples::{close, constraint, particles, problem, random, side, stack, unit};
 
 #[test]
 fn agrees_with_the_default() {

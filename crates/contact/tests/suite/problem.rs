@@ -1,9 +1,11 @@
+//! Problems: files, the builder, and what is refused.
+
+use manyworlds_contact::problem::{ContactProblem, Law, ProblemBuilder, ProblemInput, read, write};
+use manyworlds_contact::residual::quality;
+use manyworlds_contact::solve::{SOLVERS, SolveSettings, solve};
 use proptest::prelude::*;
 
-use super::{ContactProblem, Law, ProblemBuilder, ProblemInput, read, write};
-use crate::residual::quality;
 use crate::samples::{beside, chains, problem, random, stack};
-use crate::solve::{SOLVERS, SolveSettings, solve};
 
 const SMALL: &str = r#"{"A": [[4,0,0],[0,4,0],[0,0,4]], "b": [1,0,-1], "subsystems": [[0,3]],
  "contacts": [{"J": [[1,0,0],[0,1,0],[0,0,1]], "mu": 0.5, "e": [0,0,0.1]}],

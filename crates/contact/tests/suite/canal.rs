@@ -1,8 +1,11 @@
-use super::CanalParams;
-use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
-use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::checks::{agreements, close, particle_on_the_ground};
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
+//! CANAL: closed forms, agreement with the default, bad settings.
+
+use manyworlds_contact::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use manyworlds_contact::solve::canal::CanalParams;
+use manyworlds_contact::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
+
+use crate::checks::{agreements, particle_on_the_ground};
+use crate::samples::{G, H, close, constraint, particles, problem, random, side, stack, unit};
 
 /// What solutions at the tolerance below may differ from exact ones.
 const CLOSE: f64 = 1e-9;

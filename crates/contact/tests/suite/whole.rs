@@ -1,9 +1,11 @@
+//! Newton steps on the momentum and contacts of nodes at once.
+
 use std::sync::Arc;
 
+use manyworlds_contact::problem::{ContactProblem, Law};
+use manyworlds_contact::solve::whole::{Effort, Found, Motion, WholeWork, newton};
 use manyworlds_sparse::{Ordering, SparseMatrix, Symbolic};
 
-use super::{Effort, Found, Motion, WholeWork, newton};
-use crate::problem::{ContactProblem, Law};
 use crate::samples::{constraint, particles, problem, side, unit};
 
 /// Nodes whose momentum is linear in the velocity, `r = A v - b`.

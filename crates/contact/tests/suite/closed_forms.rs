@@ -1,11 +1,14 @@
+//! Solvers beside closed forms, and beside each other.
+
+use manyworlds_contact::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use manyworlds_contact::residual::{closed_form, quality};
+use manyworlds_contact::solve::{
+    ContactModel, Precision, Solution, SolveError, SolveSettings, SolveStatus, Stage, solve,
+};
 use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 
-use super::checks::{are_close, close};
-use super::{ContactModel, Precision, Solution, SolveError, SolveSettings, SolveStatus, Stage, solve};
-use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
-use crate::residual::{closed_form, quality};
-use crate::samples::{G, H, beside, constraint, particles, problem, random, side, stack, unit};
+use crate::samples::{G, H, are_close, beside, close, constraint, particles, problem, random, side, stack, unit};
 
 /// Residual asked of solves that are compared with exact answers.
 const TIGHT: f64 = 1e-13;
@@ -293,7 +296,7 @@ proptest! {
         let p = problem(random(seed, bodies, contacts, rows));
         // Each island meets the tolerance by its own contacts; one without any, only rows, counts in full.
         let most = 1e-7 * (p.plan.islands.len().max(1) as f64).sqrt();
-        for solver in super::SOLVERS {
+        for solver in manyworlds_contact::solve::SOLVERS {
             let name = solver.name();
             let s = solve(&p, name, &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
             let met = s.quality.residual <= most * (1.0 + 1e-6);

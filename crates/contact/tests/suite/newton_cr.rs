@@ -1,8 +1,11 @@
-use super::{NcpFunction, NewtonCrParams, Scaling};
-use crate::problem::ContactProblem;
-use crate::samples::{G, H, particles, problem, random, stack};
-use crate::solve::checks::{agreements, close, particle_on_the_ground};
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
+//! Newton with conjugate residual: closed forms, agreement with the default, bad settings.
+
+use manyworlds_contact::problem::ContactProblem;
+use manyworlds_contact::solve::newton_cr::{NcpFunction, NewtonCrParams, Scaling};
+use manyworlds_contact::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
+
+use crate::checks::{agreements, particle_on_the_ground};
+use crate::samples::{G, H, close, particles, problem, random, stack};
 
 fn solved(p: &ContactProblem, tolerance: f64, params: &NewtonCrParams) -> Solution {
     let settings = SolveSettings { tolerance, iterations: 200, ..Default::default() };

@@ -1,18 +1,9 @@
 //! What the tests of several solvers ask of them.
 
-use super::{SolveSettings, SolveStatus, solve};
-use crate::problem::{ContactProblem, Law};
-use crate::samples::{G, H, constraint, particles, problem, random, side, unit};
+use manyworlds_contact::problem::{ContactProblem, Law};
+use manyworlds_contact::solve::{SolveSettings, SolveStatus, solve};
 
-/// Numbers that differ by no more than a tolerance.
-pub(super) fn close(a: &[f64], b: &[f64], tolerance: f64) {
-    assert!(are_close(a, b, tolerance), "{a:?} {b:?}");
-}
-
-/// Whether numbers differ by no more than a tolerance.
-pub(super) fn are_close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= tolerance)
-}
+use crate::samples::{G, H, are_close, constraint, particles, problem, random, side, unit};
 
 /// A particle of 2 kg on the ground that sticks, slides with friction and without, and leaves; each with its velocity after the
 /// step.

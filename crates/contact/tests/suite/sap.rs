@@ -1,10 +1,12 @@
+//! SAP: closed forms of its regularised contact, and what it asks of memory.
+
 use std::f64::consts::TAU;
 
-use super::{Sap, SapParams};
-use crate::problem::{Compliance, ConstraintInput, ContactProblem, Law, ProblemInput};
-use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::checks::close;
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, Solver, Workspace, solve_with};
+use manyworlds_contact::problem::{Compliance, ConstraintInput, ContactProblem, Law, ProblemInput};
+use manyworlds_contact::solve::sap::SapParams;
+use manyworlds_contact::solve::{Precision, Solution, SolveSettings, SolveStatus, Workspace, solve_with, solver};
+
+use crate::samples::{G, H, close, constraint, particles, problem, random, side, stack, unit};
 
 /// Exact for the comparisons below.
 const TIGHT: SapParams = SapParams { near_rigid: 1.0, slip: 1e-3, relative: 1e-13, absolute: 1e-16 };
@@ -237,13 +239,14 @@ fn breaks_down_cleanly() {
 #[test]
 fn memory_is_kept_and_forgotten() {
     let settings = SolveSettings { iterations: 100, ..Default::default() };
+    let sap = solver("sap").unwrap();
     let mut work = Workspace::default();
     for seed in 0..12 {
         let size = 2 + (5 * seed as usize) % 9;
         let mut p = problem(if seed % 3 == 0 { stack(&vec![1.0; size], 0.4) } else { random(seed, size, 12, true) });
         p.v_start = (0..p.n_v).map(|i| if seed % 2 == 0 { 0.0 } else { (i as f64).sin() }).collect();
         let all = |work: &mut Workspace| {
-            let o = Sap.finish(&p, &settings, work);
+            let o = sap.finish(&p, &settings, work);
             (o.status, o.iterations, o.lambda, o.v)
         };
         let fresh = all(&mut Workspace::default());

@@ -1,10 +1,9 @@
-//! Problems for tests: by hand, random, stacks.
+//! Problems for tests from outside and within: by hand, random, stacks.
 
+use manyworlds_contact::problem::{ConstraintInput, ContactProblem, Law, ProblemInput, SideInput};
 use manyworlds_sparse::SparseMatrix;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput, SideInput};
 
 /// Time step of the samples, s.
 pub(crate) const H: f64 = 0.01;
@@ -189,4 +188,14 @@ pub(crate) fn beside(first: &ProblemInput, second: &ProblemInput) -> ProblemInpu
     // Stable: each problem keeps its own order.
     both.constraints.sort_by_key(|c| c.law.rows() != 3);
     both
+}
+
+/// Numbers that differ by no more than a tolerance.
+pub(crate) fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    assert!(are_close(a, b, tolerance), "{a:?} {b:?}");
+}
+
+/// Whether numbers differ by no more than a tolerance.
+pub(crate) fn are_close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= tolerance)
 }
