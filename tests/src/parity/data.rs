@@ -210,19 +210,29 @@ fn slot_table(counts: &[usize], tile: usize) -> Vec<(usize, usize)> {
 }
 
 /// Lanes into tiles; lanes that pad the last tile repeat the last one, so that they compute something sane.
-fn pack<A: Copy + Default>(lanes: &[Vec<A>], tile: usize) -> Vec<A> {
+fn pack<A: Copy, B: Clone + Default>(lanes: &[Vec<A>], tile: usize, converted: fn(A) -> B) -> Vec<B> {
     let n = lanes.first().map_or(0, Vec::len);
-    let mut out = vec![A::default(); tile_len(tile, lanes.len(), n)];
+    let mut out = vec![B::default(); tile_len(tile, lanes.len(), n)];
     for lane in 0..lanes.len().next_multiple_of(tile) {
-        for (e, value) in lanes[lane.min(lanes.len() - 1)].iter().enumerate() {
-            out[tile_at(tile, lane, n, e)] = *value;
+        let mut at = tile_at(tile, lane, n, 0);
+        for value in &lanes[lane.min(lanes.len() - 1)] {
+            out[at] = converted(*value);
+            at += tile;
         }
     }
     out
 }
 
-fn unpack<A: Copy>(packed: &[A], lanes: usize, n: usize, tile: usize) -> Vec<A> {
-    (0..lanes * n).map(|i| packed[tile_at(tile, i / n, n, i % n)]).collect()
+fn unpack<A: Copy, B>(packed: &[A], lanes: usize, n: usize, tile: usize, converted: fn(A) -> B) -> Vec<B> {
+    let mut out = Vec::with_capacity(lanes * n);
+    for lane in 0..lanes {
+        let mut at = tile_at(tile, lane, n, 0);
+        for _ in 0..n {
+            out.push(converted(packed[at]));
+            at += tile;
+        }
+    }
+    out
 }
 
 fn pack_slots<A: Copy + Default>(lanes: &[Vec<A>], fields: usize, tile: usize) -> Vec<A> {
@@ -361,15 +371,16 @@ impl Data {
         store: &mut S,
     ) -> Result<(), GpuError> {
         let tile = store.tile();
-        let reals = match self {
-            Self::Lanes(values) => pack(values, tile),
-            Self::Slots { fields, lanes } => pack_slots(lanes, *fields, tile),
-            Self::Shared(values) | Self::Flat { values, .. } => values.clone(),
-            Self::Ragged { parts, dims, slots, lanes } => pack_ragged((*parts, dims), slots, lanes, tile),
+        let converted = |values: &[f64]| values.iter().map(|&x| T::from_f64(x)).collect();
+        let reals: Vec<T> = match self {
+            Self::Lanes(values) => pack(values, tile, T::from_f64),
+            Self::Slots { fields, lanes } => converted(&pack_slots(lanes, *fields, tile)),
+            Self::Shared(values) | Self::Flat { values, .. } => converted(values),
+            Self::Ragged { parts, dims, slots, lanes } => converted(&pack_ragged((*parts, dims), slots, lanes, tile)),
             _ => Vec::new(),
         };
         let words = match self {
-            Self::LaneWords(values) => pack(values, tile),
+            Self::LaneWords(values) => pack(values, tile, |word| word),
             Self::SlotWords { fields, lanes } => pack_slots(lanes, *fields, tile),
             Self::Words(values) => values.clone(),
             Self::SlotTable(of) => slot_table(&slot_counts(&all[*of]), tile)
@@ -395,7 +406,6 @@ impl Data {
             store.write_index(id, 0, &words)
         } else {
             store.resize(id, reals.len())?;
-            let reals: Vec<T> = reals.into_iter().map(T::from_f64).collect();
             store.write(id, 0, &reals)
         }
     }
@@ -407,24 +417,29 @@ impl Data {
         store: &mut S,
     ) -> Result<Vec<f64>, GpuError> {
         let (tile, len) = (store.tile(), store.len(id));
-        let raw: Vec<f64> = if self.is_integer() {
+        if self.is_integer() {
             let mut words = vec![0; len];
             store.read_index(id, &mut words)?;
-            words.into_iter().map(f64::from).collect()
+            Ok(self.unpacked(&words, lanes, tile, f64::from))
         } else {
             let mut reals = vec![T::default(); len];
             store.read(id, &mut reals)?;
-            reals.into_iter().map(T::to_f64).collect()
-        };
-        Ok(match self {
-            Self::Lanes(values) => unpack(&raw, lanes, values[0].len(), tile),
-            Self::LaneWords(values) => unpack(&raw, lanes, values[0].len(), tile),
+            Ok(self.unpacked(&reals, lanes, tile, T::to_f64))
+        }
+    }
+
+    /// Numbers lane by lane, of a buffer that holds these data.
+    fn unpacked<A: Copy>(&self, raw: &[A], lanes: usize, tile: usize, converted: fn(A) -> f64) -> Vec<f64> {
+        let all = || raw.iter().map(|&x| converted(x)).collect::<Vec<_>>();
+        match self {
+            Self::Lanes(values) => unpack(raw, lanes, values[0].len(), tile, converted),
+            Self::LaneWords(values) => unpack(raw, lanes, values[0].len(), tile, converted),
             Self::Slots { fields, .. } | Self::SlotWords { fields, .. } => {
-                unpack_slots(&raw, &slot_counts(self), *fields, tile)
+                unpack_slots(&all(), &slot_counts(self), *fields, tile)
             }
-            Self::Ragged { parts, dims, slots, .. } => unpack_ragged((*parts, dims), slots, &raw, tile),
-            _ => raw,
-        })
+            Self::Ragged { parts, dims, slots, .. } => unpack_ragged((*parts, dims), slots, &all(), tile),
+            _ => all(),
+        }
     }
 }
 
@@ -464,7 +479,7 @@ mod tests {
         let lanes: Vec<Vec<u32>> = (0..11).map(|lane| vec![lane, lane + 100, lane + 200]).collect();
         let flat: Vec<_> = lanes.iter().flatten().copied().collect();
         for tile in [8, 32] {
-            assert_eq!(unpack(&pack(&lanes, tile), 11, 3, tile), flat);
+            assert_eq!(unpack(&pack(&lanes, tile, |x| x), 11, 3, tile, |x| x), flat);
         }
     }
 }
