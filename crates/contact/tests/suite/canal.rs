@@ -1,11 +1,13 @@
 //! CANAL: closed forms, agreement with the default, bad settings.
 
-use manyworlds_contact::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use manyworlds_contact::problem::{ContactProblem, Law, ProblemInput};
 use manyworlds_contact::solve::canal::CanalParams;
 use manyworlds_contact::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
 
 use crate::checks::{agreements, particle_on_the_ground};
-use crate::samples::{G, H, close, constraint, particles, problem, random, side, stack, unit};
+use crate::samples::{
+    G, H, close, constraint, contradiction, particles, problem, random, scalar_laws, side, stack, unit,
+};
 
 /// What solutions at the tolerance below may differ from exact ones.
 const CLOSE: f64 = 1e-9;
@@ -27,33 +29,10 @@ fn a_particle_sticks_slides_and_leaves() {
 
 #[test]
 fn scalar_laws_have_their_closed_forms() {
-    let one = |law, e: f64, v: f64| {
-        let m = 2.0;
-        let input = ProblemInput {
-            subsystems: vec![[0, 1]],
-            a: vec![vec![m]],
-            b: vec![m * v],
-            constraints: vec![ConstraintInput {
-                law,
-                e: [e, 0.0, 0.0],
-                sides: vec![side(0, &[1.0])],
-                compliance: None,
-            }],
-            ..Default::default()
-        };
-        let s = solved(&problem(input));
-        (s.lambda[0], s.v[0])
-    };
-    let near = |a: (f64, f64), b: (f64, f64)| close(&[a.0, a.1], &[b.0, b.1], CLOSE);
-    near(one(Law::Bilateral, 0.1, 1.0), (-2.2, -0.1));
-    near(one(Law::Unilateral, 0.1, 1.0), (0.0, 1.0));
-    near(one(Law::Unilateral, 0.1, -1.0), (1.8, -0.1));
-    near(one(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), (-0.5, 0.75));
-    near(one(Law::Box { lo: -5.0, hi: 0.2 }, 0.0, 1.0), (-2.0, 0.0));
-    // lambda = -k e - b v, m (v - 1) = lambda: v = (m - k e) / (m + b).
-    let v = (2.0 - 0.3) / (2.0 + 4.0);
-    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), (2.0 * (v - 1.0), v));
-    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), (-0.5, 0.75));
+    for (p, [lambda, v]) in scalar_laws() {
+        let s = solved(&p);
+        close(&[s.lambda[0], s.v[0]], &[lambda, v], CLOSE);
+    }
 }
 
 /// Where everything sticks neither masses nor their order matter, with the paper's penalty or ours.
@@ -115,13 +94,8 @@ fn a_warm_start_helps() {
 
 #[test]
 fn breaks_down_cleanly() {
-    // Two bilateral rows that contradict each other: both give way.
-    let mut input = particles(&[1.0], [0.0; 3]);
-    for e in [0.1, -0.1] {
-        let sides = vec![side(0, &[1.0, 0.0, 0.0])];
-        input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides, compliance: None });
-    }
-    let s = solve(&problem(input), "canal", &SolveSettings::default()).unwrap();
+    // Both give way.
+    let s = solve(&contradiction(), "canal", &SolveSettings::default()).unwrap();
     assert!(s.status == SolveStatus::Relaxed && s.relaxed.len() == 2, "{s:?}");
     assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
     // Squares that f32 cannot hold.

@@ -8,7 +8,9 @@ use manyworlds_contact::solve::{
 use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 
-use crate::samples::{G, H, are_close, beside, close, constraint, particles, problem, random, side, stack, unit};
+use crate::samples::{
+    G, H, are_close, beside, close, constraint, particles, problem, random, scalar_laws, side, stack, unit,
+};
 
 /// Residual asked of solves that are compared with exact answers.
 const TIGHT: f64 = 1e-13;
@@ -51,29 +53,10 @@ fn a_particle_sticks_slides_and_leaves() {
 
 #[test]
 fn scalar_laws_have_their_closed_forms() {
-    let one = |law, e: f64, v: f64| {
-        let m = 2.0;
-        let sides = vec![side(0, &[1.0])];
-        let input = ProblemInput {
-            subsystems: vec![[0, 1]],
-            a: vec![vec![m]],
-            b: vec![m * v],
-            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides, compliance: None }],
-            ..Default::default()
-        };
-        let s = solved(&problem(input), TIGHT);
-        (s.lambda[0], s.v[0])
-    };
-    let near = |a: (f64, f64), b: (f64, f64)| close(&[a.0, a.1], &[b.0, b.1], CLOSE);
-    near(one(Law::Bilateral, 0.1, 1.0), (-2.2, -0.1));
-    near(one(Law::Unilateral, 0.1, 1.0), (0.0, 1.0));
-    near(one(Law::Unilateral, 0.1, -1.0), (1.8, -0.1));
-    near(one(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), (-0.5, 0.75));
-    near(one(Law::Box { lo: -5.0, hi: 0.2 }, 0.0, 1.0), (-2.0, 0.0));
-    // lambda = -k e - b v, m (v - 1) = lambda: v = (m - k e) / (m + b).
-    let v = (2.0 - 0.3) / (2.0 + 4.0);
-    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), (2.0 * (v - 1.0), v));
-    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), (-0.5, 0.75));
+    for (p, [lambda, v]) in scalar_laws() {
+        let s = solved(&p, TIGHT);
+        close(&[s.lambda[0], s.v[0]], &[lambda, v], CLOSE);
+    }
 }
 
 #[test]

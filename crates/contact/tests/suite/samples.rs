@@ -190,6 +190,42 @@ pub(crate) fn beside(first: &ProblemInput, second: &ProblemInput) -> ProblemInpu
     both
 }
 
+/// A constraint that asks for `-e` of 2 kg which would move with `v`.
+pub(crate) fn one_dof(law: Law, e: f64, v: f64) -> ContactProblem {
+    problem(ProblemInput {
+        subsystems: vec![[0, 1]],
+        a: vec![vec![2.0]],
+        b: vec![2.0 * v],
+        constraints: vec![ConstraintInput { e: [e, 0.0, 0.0], ..constraint(law, vec![side(0, &[1.0])]) }],
+        ..Default::default()
+    })
+}
+
+/// Every scalar law on [`one_dof`], with impulse and velocity.
+pub(crate) fn scalar_laws() -> [(ContactProblem, [f64; 2]); 7] {
+    // lambda = -k e - b v, m (v - 1) = lambda: v = (m - k e) / (m + b).
+    let v = (2.0 - 0.3) / (2.0 + 4.0);
+    [
+        (one_dof(Law::Bilateral, 0.1, 1.0), [-2.2, -0.1]),
+        (one_dof(Law::Unilateral, 0.1, 1.0), [0.0, 1.0]),
+        (one_dof(Law::Unilateral, 0.1, -1.0), [1.8, -0.1]),
+        (one_dof(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), [-0.5, 0.75]),
+        (one_dof(Law::Box { lo: -5.0, hi: 0.2 }, 0.0, 1.0), [-2.0, 0.0]),
+        (one_dof(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), [2.0 * (v - 1.0), v]),
+        (one_dof(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), [-0.5, 0.75]),
+    ]
+}
+
+/// Two bilateral rows that contradict each other.
+pub(crate) fn contradiction() -> ContactProblem {
+    let mut input = particles(&[1.0], [0.0; 3]);
+    for e in [0.1, -0.1] {
+        let row = constraint(Law::Bilateral, vec![side(0, &[1.0, 0.0, 0.0])]);
+        input.constraints.push(ConstraintInput { e: [e, 0.0, 0.0], ..row });
+    }
+    problem(input)
+}
+
 /// Numbers that differ by no more than a tolerance.
 pub(crate) fn close(a: &[f64], b: &[f64], tolerance: f64) {
     assert!(are_close(a, b, tolerance), "{a:?} {b:?}");

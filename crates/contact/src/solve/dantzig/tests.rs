@@ -1,8 +1,10 @@
 use super::Dantzig;
 use super::lcp::Lcp;
-use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use crate::problem::{ContactProblem, Law, ProblemInput};
 use crate::residual::quality;
-use crate::samples::{G, H, close, constraint, particles, problem, random, side, stack, unit};
+use crate::samples::{
+    G, H, close, constraint, contradiction, one_dof, particles, problem, random, scalar_laws, side, stack, unit,
+};
 use crate::solve::{Outcome, SolveSettings, SolveStatus, Solver};
 
 const TIGHT: SolveSettings = SolveSettings {
@@ -39,27 +41,14 @@ fn a_particle_sticks_slides_and_leaves() {
 
 #[test]
 fn scalar_laws_have_their_closed_forms() {
-    let one = |law, e: f64, v: f64| {
-        let sides = vec![side(0, &[1.0])];
-        let input = ProblemInput {
-            subsystems: vec![[0, 1]],
-            a: vec![vec![2.0]],
-            b: vec![2.0 * v],
-            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides, compliance: None }],
-            ..Default::default()
-        };
-        let s = solved(&problem(input));
-        [s.lambda[0], s.v[0]]
-    };
-    close(&one(Law::Bilateral, 0.1, 1.0), &[-2.2, -0.1], 1e-10);
-    close(&one(Law::Unilateral, 0.1, 1.0), &[0.0, 1.0], 1e-10);
-    close(&one(Law::Unilateral, 0.1, -1.0), &[1.8, -0.1], 1e-10);
-    close(&one(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), &[-0.5, 0.75], 1e-10);
-    close(&one(Law::Box { lo: 0.1, hi: 0.2 }, 0.0, 1.0), &[0.1, 1.05], 1e-10);
-    let v = (2.0 - 0.3) / (2.0 + 4.0);
-    close(&one(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), &[2.0 * (v - 1.0), v], 1e-10);
-    close(&one(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), &[-0.5, 0.75], 1e-10);
-    close(&one(Law::Soft { k: 3.0, b: 0.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), &[-0.3, 0.85], 1e-10);
+    let more = [
+        (one_dof(Law::Box { lo: 0.1, hi: 0.2 }, 0.0, 1.0), [0.1, 1.05]),
+        (one_dof(Law::Soft { k: 3.0, b: 0.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), [-0.3, 0.85]),
+    ];
+    for (p, [lambda, v]) in scalar_laws().into_iter().chain(more) {
+        let s = solved(&p);
+        close(&[s.lambda[0], s.v[0]], &[lambda, v], 1e-10);
+    }
 }
 
 /// Sweeps on the pyramid are another way to the same velocities.
@@ -134,12 +123,7 @@ fn redundant_rows_share_alike() {
 
 #[test]
 fn breaks_down_cleanly() {
-    let mut input = particles(&[1.0], [0.0; 3]);
-    for e in [0.1, -0.1] {
-        let sides = vec![side(0, &[1.0, 0.0, 0.0])];
-        input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides, compliance: None });
-    }
-    let s = Dantzig.solve(&problem(input), &TIGHT);
+    let s = Dantzig.solve(&contradiction(), &TIGHT);
     assert_eq!(s.status, SolveStatus::IterationLimit);
     assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
     let mut same = particles(&[2.0], [0.3, 0.0, 0.0]);
