@@ -80,8 +80,7 @@ fn arm_and_box(soft: SoftBody) -> ModelBuilder {
     builder
 }
 
-/// Nodes of the first soft body and positions of the first trees after every fifth step; how many of a thousand of these steps kernels
-/// solved.
+/// Nodes of the first soft body and positions of the first trees after every fifth step; how many of a thousand steps kernels solved.
 fn run(model: &Model, n_q: usize, worlds: usize, options: &BatchOptions) -> (Vec<Vec<f64>>, usize, Batch) {
     let mut made = Batch::new(&[(model, worlds)], options).expect("a batch");
     for world in 0..worlds {
@@ -94,12 +93,14 @@ fn run(model: &Model, n_q: usize, worlds: usize, options: &BatchOptions) -> (Vec
         made.reset(&[(world, from)]).expect("a state");
     }
     let mut places = vec![Vec::new(); worlds];
-    let (mut all, mut by_kernels, looks) = (Vec::new(), 0, 12);
-    for look in 0..looks {
-        (0..5).for_each(|_| made.step::<f64>(&[]).expect("a step"));
-        for (world, places) in places.iter_mut().enumerate() {
-            places.extend(made.soft(world).expect("soft bodies").remove(0).nodes.into_iter().flatten());
-            places.extend(&state(&mut made, world).q[..n_q]);
+    let (mut all, mut by_kernels, steps) = (Vec::new(), 0, 60);
+    for step in 0..steps {
+        made.step::<f64>(&[]).expect("a step");
+        if step % 5 == 4 {
+            for (world, places) in places.iter_mut().enumerate() {
+                places.extend(made.soft(world).expect("soft bodies").remove(0).nodes.into_iter().flatten());
+                places.extend(&state(&mut made, world).q[..n_q]);
+            }
         }
         all.clear();
         made.summaries(&mut all).expect("summaries");
@@ -107,9 +108,9 @@ fn run(model: &Model, n_q: usize, worlds: usize, options: &BatchOptions) -> (Vec
         let most = options.tolerance * 1.001;
         // Balance and laws are each within the tolerance.
         let within = |s: &Summary| s.residual <= std::f64::consts::SQRT_2 * most && s.balance <= most;
-        assert!(all.iter().all(|s| s.status == status::CONVERGED && within(s)), "{look}: {all:?}");
+        assert!(all.iter().all(|s| s.status == status::CONVERGED && within(s)), "{step}: {all:?}");
     }
-    (places, 1000 * by_kernels / (looks * worlds), made)
+    (places, 1000 * by_kernels / (steps * worlds), made)
 }
 
 /// Whether a contact of a soft body with a tree pushes.
