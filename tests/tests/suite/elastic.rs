@@ -60,7 +60,8 @@ impl<'a> Whole<'a> {
         let mut way = left.clone();
         for _ in 0..b.len() {
             let along = self.times(&way);
-            let (square, step) = (left.norm_squared(), left.norm_squared() / way.dot(&along));
+            let square = left.norm_squared();
+            let step = square / way.dot(&along);
             v += &way * step;
             left -= along * step;
             if left.norm() < 1e-16 * b.norm() {

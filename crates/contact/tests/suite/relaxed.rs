@@ -1,25 +1,24 @@
 //! Requests that contradict each other give way.
 
-use manyworlds_contact::problem::{ConstraintInput, ContactProblem, Law, ProblemInput, SideInput};
+use manyworlds_contact::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use manyworlds_contact::solve::{Solution, SolveSettings, SolveStatus, solve};
+
+use crate::samples::{constraint, problem, side};
 
 /// One degree of freedom of a mass that would move with `v`, and rows that push it forwards or backwards and ask for a
 /// speed.
 fn between(mass: f64, v: f64, rows: &[(f64, f64)]) -> ContactProblem {
-    let constraint = |&(direction, request): &(f64, f64)| ConstraintInput {
-        law: Law::Unilateral,
+    let row = |&(direction, request): &(f64, f64)| ConstraintInput {
         e: [-request, 0.0, 0.0],
-        compliance: None,
-        sides: vec![SideInput { jacobian: vec![direction], ..SideInput::default() }],
+        ..constraint(Law::Unilateral, vec![side(0, &[direction])])
     };
-    let input = ProblemInput {
+    problem(ProblemInput {
         subsystems: vec![[0, 1]],
         a: vec![vec![mass]],
         b: vec![mass * v],
-        constraints: rows.iter().map(constraint).collect(),
+        constraints: rows.iter().map(row).collect(),
         ..ProblemInput::default()
-    };
-    ContactProblem::new(input).expect("a valid problem")
+    })
 }
 
 fn solved(problem: &ContactProblem) -> Solution {
@@ -74,26 +73,15 @@ fn requests_that_can_be_met_are() {
 /// Two degrees of freedom of 1 kg, geared: the second is a thousand times as fast as the first. A contact that asks for 0.2 m/s
 /// parts with the first, and slides with so much of the second.
 fn geared(slides: f64) -> ContactProblem {
-    let contact = ConstraintInput {
-        law: Law::Contact { mu: 0.0 },
-        e: [0.0, 0.0, -0.2],
-        compliance: None,
-        sides: vec![SideInput { jacobian: vec![0.0, slides, 0.0, 0.0, 1.0, 0.0], ..SideInput::default() }],
-    };
-    let gear = ConstraintInput {
-        law: Law::Bilateral,
-        e: [0.0; 3],
-        compliance: None,
-        sides: vec![SideInput { jacobian: vec![1.0, -1e-3], ..SideInput::default() }],
-    };
-    let input = ProblemInput {
+    let contact = constraint(Law::Contact { mu: 0.0 }, vec![side(0, &[0.0, slides, 0.0, 0.0, 1.0, 0.0])]);
+    let gear = constraint(Law::Bilateral, vec![side(0, &[1.0, -1e-3])]);
+    problem(ProblemInput {
         subsystems: vec![[0, 2]],
         a: vec![vec![1.0, 0.0, 0.0, 1.0]],
         b: vec![0.0; 2],
-        constraints: vec![contact, gear],
+        constraints: vec![ConstraintInput { e: [0.0, 0.0, -0.2], ..contact }, gear],
         ..ProblemInput::default()
-    };
-    ContactProblem::new(input).expect("a valid problem")
+    })
 }
 
 /// What can only be undone by sliding a thousand times as fast is not, though there is a solution; whoever solves it.
