@@ -23,7 +23,7 @@ use crate::field::{Field, FieldId, FieldMut};
 use crate::group::{Backend, Group, State, Worlds};
 use crate::{
     BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, SoftReport, SolvedContact,
-    StepProblem, Summary, memory,
+    StageReport, StepProblem, Summary, memory,
 };
 
 pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut, Product};
@@ -394,6 +394,17 @@ impl Batch {
     pub fn inspect(&mut self, world: usize) -> Result<Inspection, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].inspect(local)
+    }
+
+    /// The kernels of the last step of a world, stage by stage, and the buffers that they read and write; those of the worlds beside it
+    /// that go together with it are the same. What the host solved afterwards, where kernels left any, is not among them. For people
+    /// and tests.
+    ///
+    /// # Errors
+    /// [`Error::Index`], or a device that fails.
+    pub fn stages(&mut self, world: usize) -> Result<Vec<StageReport>, Error> {
+        let (group, local) = self.find(world)?;
+        self.groups[group].stages(local)
     }
 
     /// The soft bodies of a world as they are now, in the order of the model.

@@ -38,6 +38,7 @@ mod mocap;
 mod options;
 pub mod random;
 pub mod scenes;
+mod stages;
 mod summary;
 pub mod tangent;
 
@@ -65,6 +66,7 @@ pub use manyworlds_gradients::{Bounces, Certificate, GradientRules, Inputs, Jaco
 pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
 pub use options::{BatchOptions, Executor, Integrator, Precision, Stabilisation};
+pub use stages::{BufferReport, KernelReport, StageReport};
 pub use summary::{Summary, status};
 
 /// Programs that pages show, as documentation tests.

@@ -53,8 +53,12 @@ var<private> live_count: u32;
 var<private> live_slots: u32;
 var<private> live_groups: u32;
 var<private> live_span: u32;
-// Factors of four rows, by group of pivots and row; and a vector by groups: the step, or sigma during a sweep.
-var<private> factors: array<vec4<real>, DEVICE_ROWS>;
+// Factors of each of four rows, by group of pivots; and a vector by groups: the step, or sigma during a sweep. Several short arrays:
+// see dynamics/small.wgsl.
+var<private> factors_a: array<vec4<real>, DEVICE_ROWS / GROUP>;
+var<private> factors_b: array<vec4<real>, DEVICE_ROWS / GROUP>;
+var<private> factors_c: array<vec4<real>, DEVICE_ROWS / GROUP>;
+var<private> factors_d: array<vec4<real>, DEVICE_ROWS / GROUP>;
 var<private> solved: array<vec4<real>, DEVICE_ROWS / GROUP>;
 
 struct Four {

@@ -147,10 +147,10 @@ fn eliminate() {
             let f1 = row_factors(t.b, m);
             let f2 = row_factors(t.c, m);
             let f3 = row_factors(t.d, m);
-            factors[GROUP * j] = f0;
-            factors[GROUP * j + 1u] = f1;
-            factors[GROUP * j + 2u] = f2;
-            factors[GROUP * j + 3u] = f3;
+            factors_a[j] = f0;
+            factors_b[j] = f1;
+            factors_c[j] = f2;
+            factors_d[j] = f3;
             rhs = dots(Four(f0, f1, f2, f3), done, rhs);
         }
         // The block on the diagonal, its pivots replaced by their inverses.
@@ -210,10 +210,10 @@ fn cleared(top: u32, pivots: u32, j: u32) -> Four {
     var t = load_four(top + j * TILE, live_span);
     for (var p = 0u; p < pivots; p++) {
         let m = load_four(matrix_first + GROUP * p * live_span + j * TILE, live_span);
-        t.a = add_rows(factors[GROUP * p], m, t.a);
-        t.b = add_rows(factors[GROUP * p + 1u], m, t.b);
-        t.c = add_rows(factors[GROUP * p + 2u], m, t.c);
-        t.d = add_rows(factors[GROUP * p + 3u], m, t.d);
+        t.a = add_rows(factors_a[p], m, t.a);
+        t.b = add_rows(factors_b[p], m, t.b);
+        t.c = add_rows(factors_c[p], m, t.c);
+        t.d = add_rows(factors_d[p], m, t.d);
     }
     return t;
 }

@@ -21,59 +21,68 @@ fn store_x(base: u32, i: u32, value: real) {
 
 // Slots at a time: a load of the factor serves all of their rows.
 const GROUP: u32 = 4u;
-// Numbers of four slots, by dof and row.
-var<private> four: array<vec4<real>, 192>;
+// Numbers of four slots, of each of their rows by dof.
+var<private> firsts: array<vec4<real>, SMALL_DOFS>;
+var<private> seconds: array<vec4<real>, SMALL_DOFS>;
+var<private> thirds: array<vec4<real>, SMALL_DOFS>;
+
+fn load_four(at: vec4<u32>) -> vec4<real> {
+    return vec4<real>(constraint[at.x], constraint[at.y], constraint[at.z], constraint[at.w]);
+}
+
+fn store_four(at: vec4<u32>, values: vec4<real>) {
+    constraint[at.x] = values.x;
+    constraint[at.y] = values.y;
+    constraint[at.z] = values.z;
+    constraint[at.w] = values.w;
+}
 
 // Y of the slots whose J begins at these addresses.
 fn respond(factor_base: u32, j: vec4<u32>) {
     let n_v = dims.tree.n_v;
-    for (var e = 0u; e < 3u * n_v; e++) {
-        let at = j + e * TILE;
-        four[e % n_v * 3u + e / n_v] = vec4<real>(constraint[at.x], constraint[at.y], constraint[at.z], constraint[at.w]);
+    for (var i = 0u; i < n_v; i++) {
+        firsts[i] = load_four(j + i * TILE);
+        seconds[i] = load_four(j + (n_v + i) * TILE);
+        thirds[i] = load_four(j + (2u * n_v + i) * TILE);
     }
     for (var r = 0u; r < n_v; r++) {
         let i = n_v - 1u - r;
         let at = factor_base + begins[i] * TILE;
-        let a = four[3u * i];
-        let b = four[3u * i + 1u];
-        let c = four[3u * i + 2u];
+        let a = firsts[i];
+        let b = seconds[i];
+        let c = thirds[i];
         if all(abs(a) + abs(b) + abs(c) == vec4<real>(real(0.0), real(0.0), real(0.0), real(0.0))) {
             continue;
         }
         var to = parents[i];
         for (var k = 1u; k < chains[i]; k++) {
             let f = -factor[at + k * TILE];
-            four[3u * to] = fma(vec4<real>(f, f, f, f), a, four[3u * to]);
-            four[3u * to + 1u] = fma(vec4<real>(f, f, f, f), b, four[3u * to + 1u]);
-            four[3u * to + 2u] = fma(vec4<real>(f, f, f, f), c, four[3u * to + 2u]);
+            firsts[to] = fma(vec4<real>(f, f, f, f), a, firsts[to]);
+            seconds[to] = fma(vec4<real>(f, f, f, f), b, seconds[to]);
+            thirds[to] = fma(vec4<real>(f, f, f, f), c, thirds[to]);
             to = parents[to];
         }
     }
     for (var i = 0u; i < n_v; i++) {
         let at = factor_base + begins[i] * TILE;
         let inverse = factor[at];
-        var a = four[3u * i] * inverse;
-        var b = four[3u * i + 1u] * inverse;
-        var c = four[3u * i + 2u] * inverse;
+        var a = firsts[i] * inverse;
+        var b = seconds[i] * inverse;
+        var c = thirds[i] * inverse;
         var from_dof = parents[i];
         for (var k = 1u; k < chains[i]; k++) {
             let f = -factor[at + k * TILE];
-            a = fma(vec4<real>(f, f, f, f), four[3u * from_dof], a);
-            b = fma(vec4<real>(f, f, f, f), four[3u * from_dof + 1u], b);
-            c = fma(vec4<real>(f, f, f, f), four[3u * from_dof + 2u], c);
+            a = fma(vec4<real>(f, f, f, f), firsts[from_dof], a);
+            b = fma(vec4<real>(f, f, f, f), seconds[from_dof], b);
+            c = fma(vec4<real>(f, f, f, f), thirds[from_dof], c);
             from_dof = parents[from_dof];
         }
-        four[3u * i] = a;
-        four[3u * i + 1u] = b;
-        four[3u * i + 2u] = c;
-    }
-    for (var e = 0u; e < 3u * n_v; e++) {
-        let at = j + (3u * n_v + e) * TILE;
-        let y = four[e % n_v * 3u + e / n_v];
-        constraint[at.x] = y.x;
-        constraint[at.y] = y.y;
-        constraint[at.z] = y.z;
-        constraint[at.w] = y.w;
+        firsts[i] = a;
+        seconds[i] = b;
+        thirds[i] = c;
+        store_four(j + (3u * n_v + i) * TILE, a);
+        store_four(j + (4u * n_v + i) * TILE, b);
+        store_four(j + (5u * n_v + i) * TILE, c);
     }
 }
 

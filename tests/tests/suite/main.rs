@@ -56,6 +56,7 @@ mod soft_scenes;
 mod soft_soak;
 mod soft_touches;
 mod soft_trees;
+mod stages;
 mod standing;
 mod step_problem;
 mod stiction;

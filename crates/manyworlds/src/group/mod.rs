@@ -10,6 +10,7 @@ mod contacts;
 mod derivatives;
 mod differentiable;
 mod fields;
+mod graph;
 mod home;
 mod inspect;
 mod kept;
@@ -67,6 +68,8 @@ pub(crate) struct Group<T: Scalar> {
     columns: Arc<Columns>,
     /// What chunks on the CPU share.
     passing: Arc<Passing<T>>,
+    /// Names of a chunk's buffers, by their number.
+    buffers: Vec<&'static str>,
 }
 
 impl<T: Scalar> Group<T> {
@@ -106,7 +109,9 @@ impl<T: Scalar> Group<T> {
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, others, store, worlds, backend)?);
         }
         let backend = backend.clone();
-        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns, passing };
+        let buffers = specs.iter().map(|spec| spec.name).collect();
+        let mut group =
+            Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns, passing, buffers };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -309,6 +314,11 @@ impl<T: Scalar> Worlds for Group<T> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn stages(&mut self, world: usize) -> Result<Vec<crate::StageReport>, Error> {
+        let (c, _) = self.place(world);
+        self.chunks[c].stages(&self.buffers)
     }
 
     fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error> {

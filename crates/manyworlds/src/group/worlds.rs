@@ -39,6 +39,8 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    /// The kernels of the last step of a world, with those beside it.
+    fn stages(&mut self, world: usize) -> Result<Vec<crate::StageReport>, Error>;
     fn soft(&mut self, world: usize) -> Result<Vec<crate::SoftReport>, Error>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the contacts that acted; `first` is the group's first world.

@@ -15,7 +15,7 @@
 //! One submission and one wait. Where a solver goes on on the host, worlds that are held are solved there when the wait is over
 //! ([`unsolved`]): their numbers came with the step ([`super::left`]), and a second submission, which nothing waits for before the
 //! next step, certifies and moves them. [`Recording::stage`]
-//! names the stages where they are recorded, and a test checks that none reads what was not written.
+//! names the stages where they are recorded, [`super::graph`] shows them, and a test checks that none reads what was not written.
 
 pub(super) mod answer;
 mod nonlinear;
@@ -103,7 +103,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// A step as far as kernels go.
-    fn record_step(&mut self) -> Result<(), Error> {
+    pub(super) fn record_step(&mut self) -> Result<(), Error> {
         self.recording.clear();
         self.record_controls();
         self.record_keeping();
@@ -275,99 +275,5 @@ impl<T: Scalar> Chunk<T> {
         }
         self.record_held(whom::NOBODY);
         self.record_poses();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::super::buffers::{IslandBuffers, SetBuffers};
-    use super::super::{Backend, Group, Worlds};
-    use crate::{BatchOptions, ImportOptions, load};
-
-    /// What the host uploads for a step, or when worlds are made.
-    const UPLOADED: &[&str] = &[
-        "topology",
-        "params",
-        "lane_params",
-        "contact",
-        "contact_map",
-        "slots",
-        "index",
-        "moves",
-        "solver_words",
-        "load_items",
-        "load_places",
-    ];
-    /// What kernels bind and read only of trees that have some: lengths of paths.
-    const IF_ANY: &[&str] = &["pull"];
-    /// What the step before leaves; of its impulses `before`, which is either buffer.
-    const LEFT: &[&str] = &["state", "status", "pose", "motion", "row", "impulse_a", "impulse_b"];
-
-    /// Stages follow each other as the module says, and none reads what nobody wrote.
-    #[test]
-    fn stages_read_what_was_written() {
-        for (name, solver) in
-            [("humanoid", "auto"), ("heavy-stack", "auto"), ("heavy-stack", "canal"), ("arch", "subadmm")]
-        {
-            let model = load(name, &ImportOptions::default()).expect("a scene").model;
-            let options = BatchOptions { solver: solver.into(), ..BatchOptions::default() };
-            let mut group = Group::<f64>::new(&model, 2, &options, &Backend::Cpu).expect("a group");
-            for _ in 0..60 {
-                group.step(None).expect("a step");
-            }
-            let mut names = Vec::new();
-            let sets = group.shared.sets.len();
-            for _ in 0..sets {
-                SetBuffers::declare(&mut names);
-            }
-            IslandBuffers::declare(&mut names);
-            let host_solves = group.shared.host_solves();
-            let chunk = &mut group.chunks[0];
-            chunk.ready().and_then(|()| chunk.launch()).expect("a step begins");
-            let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();
-            order.dedup();
-            // Only where the host has a part is anything held; each tree set has dynamics and contact of its own.
-            let held: &[&str] = if host_solves { &["hold", "left"] } else { &[] };
-            let wanted = [&["dynamics", "contact"], held, &["motion"]].concat();
-            assert!(order.ends_with(&wanted), "{name}: {order:?}");
-            let mut written = BTreeSet::new();
-            for (stage, dispatches) in chunk.recording.stages() {
-                for dispatch in dispatches {
-                    for (id, binding) in dispatch.buffers().iter().zip(dispatch.kernel.bindings) {
-                        let buffer = names[id.0 as usize].name;
-                        let known = [UPLOADED, LEFT, IF_ANY].concat().contains(&buffer) || written.contains(id);
-                        assert!(binding.write || known, "{name}, {stage}: {} reads {buffer}", dispatch.kernel.name);
-                        if binding.write {
-                            written.insert(*id);
-                        }
-                    }
-                }
-            }
-            assert!(!written.is_empty());
-        }
-    }
-
-    /// A limit out of reach is no constraint of its island; beside a bound it is one.
-    #[test]
-    fn islands_have_limits_that_can_act() {
-        for (range, limits) in [("-60 60", 0), ("-0.01 60", 1)] {
-            let text = format!(
-                r#"<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
-                  <body><joint type="hinge" axis="0 0 1" limited="true" range="{range}"/>
-                    <geom type="box" size="0.5 0.1 0.05" mass="1"/></body>
-                  <body pos="0.3 0 0.0999"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="0.1"/></body>
-                </worldbody></mujoco>"#
-            );
-            let nothing = |path: &std::path::Path| Err(std::io::Error::other(format!("{}", path.display())));
-            let loaded = manyworlds_model::from_mjcf_str("arm.xml", &text, &nothing, &ImportOptions::default());
-            let model = loaded.expect("a model").model;
-            let mut group = Group::<f64>::new(&model, 2, &BatchOptions::default(), &Backend::Cpu).expect("a group");
-            group.step(None).expect("a step");
-            let [island, _] = &group.chunks[0].host.islands.islands[..] else { panic!("{range}: an island a world") };
-            let constraints = island.constraint_end - island.constraint_begin;
-            assert_eq!([island.n_contacts, constraints - island.n_contacts], [4, limits], "{range}");
-        }
     }
 }

@@ -1,0 +1,32 @@
+//! The kernels of a step and the buffers between them, as a report.
+
+use manyworlds_shaders::Scalar;
+
+use super::chunk::Chunk;
+use crate::{BufferReport, Error, KernelReport, StageReport};
+
+impl<T: Scalar> Chunk<T> {
+    /// What would be recorded if the last step were taken again; `names`: of all buffers.
+    pub(super) fn stages(&mut self, names: &[&'static str]) -> Result<Vec<StageReport>, Error> {
+        self.finish()?;
+        self.record_step()?;
+        let mut stages: Vec<StageReport> = Vec::new();
+        for (name, dispatches) in self.recording.stages() {
+            let kernels = dispatches.iter().map(|dispatch| {
+                let (mut reads, mut writes) = (Vec::new(), Vec::new());
+                for (id, binding) in dispatch.buffers().iter().zip(dispatch.kernel.bindings) {
+                    let number = id.0 as usize;
+                    let to = if binding.write { &mut writes } else { &mut reads };
+                    to.push(BufferReport { name: names[number], number });
+                }
+                KernelReport { name: dispatch.kernel.name, count: dispatch.count, reads, writes }
+            });
+            match stages.last_mut().filter(|stage| stage.name == name) {
+                Some(stage) => stage.kernels.extend(kernels),
+                None => stages.push(StageReport { name, kernels: kernels.collect() }),
+            }
+        }
+        self.recording.clear();
+        Ok(stages)
+    }
+}
