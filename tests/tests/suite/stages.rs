@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use manyworlds::model::from_mjcf_str;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, StageReport, load};
+use manyworlds::{BatchOptions, Executor, ImportOptions, Model, Precision, StageReport, load};
+use manyworlds_tests::batches::{batch, bits, executors, state};
 
 /// What the host uploads for a step, or when worlds are made.
 const UPLOADED: &[&str] = &[
@@ -26,7 +27,7 @@ const LEFT: &[&str] = &["state", "status", "pose", "motion", "row", "impulse_a",
 
 /// The kernels of a step after some.
 fn stages(model: &Model, options: BatchOptions, steps: usize) -> Vec<StageReport> {
-    let mut batch = Batch::new(&[(model, 2)], &options).expect("a batch");
+    let mut batch = batch(model, 2, &options);
     (0..steps).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
     batch.stages(0).expect("stages")
 }
@@ -66,6 +67,26 @@ fn stages_read_what_was_written() {
         // Each tree set has dynamics and contact of its own.
         assert!(order.ends_with(&["dynamics", "contact", "hold", "left", "motion"]), "{name}: {order:?}");
         assert_written(name, &stages);
+    }
+}
+
+/// Steps are the same whether or not someone looks at them.
+#[test]
+fn a_look_changes_no_step() {
+    let model = load("hopper", &ImportOptions::default()).expect("a scene").model;
+    let run = |options: &BatchOptions, looks: bool| {
+        let mut batch = batch(&model, 3, options);
+        for step in 0..40 {
+            let controls: Vec<f32> = (0..batch.n_controls()).map(|k| 0.1 * (step + k) as f32).collect();
+            batch.step(&controls).expect("a step");
+            if looks {
+                assert!(!batch.stages(2).expect("stages").is_empty());
+            }
+        }
+        bits(&state(&mut batch, 1))
+    };
+    for (name, options) in executors(&BatchOptions { executor: Executor::Cpu, ..BatchOptions::default() }) {
+        assert_eq!(run(&options, true), run(&options, false), "{name}");
     }
 }
 

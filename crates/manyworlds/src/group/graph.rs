@@ -9,7 +9,9 @@ impl<T: Scalar> Chunk<T> {
     /// What would be recorded if the last step were taken again; `names`: of all buffers.
     pub(super) fn stages(&mut self, names: &[&'static str]) -> Result<Vec<StageReport>, Error> {
         self.finish()?;
+        let controls_wait = self.controls_wait;
         self.record_step()?;
+        self.controls_wait = controls_wait;
         let mut stages: Vec<StageReport> = Vec::new();
         for (name, dispatches) in self.recording.stages() {
             let kernels = dispatches.iter().map(|dispatch| {
