@@ -397,8 +397,8 @@ impl Batch {
     }
 
     /// The kernels of the last step of a world, stage by stage, and the buffers that they read and write; those of the worlds beside it
-    /// that go together with it are the same. What the host solved afterwards, where kernels left any, is not among them. For people
-    /// and tests.
+    /// that go together with it are the same. How controls come to a device, and what the host solved where kernels left any, is not
+    /// among them. For people and tests.
     ///
     /// # Errors
     /// [`Error::Index`], or a device that fails.

@@ -3,7 +3,7 @@
 /// A named part of a step, whose kernels run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageReport {
-    /// Its name: see `docs/how-a-step-works.md`.
+    /// Its name: `keep`, `dynamics`, `contact`, `soft`, `hold`, `left` or `motion`.
     pub name: &'static str,
     /// Its kernels, in order.
     pub kernels: Vec<KernelReport>,

@@ -56,7 +56,7 @@ fn assert_written(name: &str, stages: &[StageReport]) {
     assert!(!written.is_empty());
 }
 
-/// Stages follow each other as `docs/how-a-step-works.md` says, and none reads what nobody wrote.
+/// Stages follow each other as `crates/manyworlds/src/group/step/mod.rs` says, and none reads what nobody wrote.
 #[test]
 fn stages_read_what_was_written() {
     for (name, solver) in [("humanoid", "auto"), ("heavy-stack", "auto"), ("heavy-stack", "canal"), ("arch", "subadmm")]

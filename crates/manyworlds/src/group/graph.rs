@@ -9,7 +9,8 @@ impl<T: Scalar> Chunk<T> {
     /// What would be recorded if the last step were taken again; `names`: of all buffers.
     pub(super) fn stages(&mut self, names: &[&'static str]) -> Result<Vec<StageReport>, Error> {
         self.finish()?;
-        let controls_wait = self.controls_wait;
+        // Controls of a step that failed before its kernels are still to be spread out.
+        let controls_wait = std::mem::take(&mut self.controls_wait);
         self.record_step()?;
         self.controls_wait = controls_wait;
         let mut stages: Vec<StageReport> = Vec::new();
