@@ -11,8 +11,9 @@ impl<T: Scalar> Chunk<T> {
         self.finish()?;
         // Controls of a step that failed before its kernels are still to be spread out.
         let controls_wait = std::mem::take(&mut self.controls_wait);
-        self.record_step()?;
+        let recorded = self.record_step();
         self.controls_wait = controls_wait;
+        recorded?;
         let mut stages: Vec<StageReport> = Vec::new();
         for (name, dispatches) in self.recording.stages() {
             let kernels = dispatches.iter().map(|dispatch| {
