@@ -7,26 +7,24 @@
 //! the same motion, `P x = w`, and at the cones less a margin (J. Douglas and H. Rachford 1956): where there are any inside, a few
 //! dozen turns find them, while projections in turns creep along the cones (a table's sixteen corners take them thousands).
 
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
-
 use crate::bias::closed_below;
 use crate::contact::{ContactInput, add_contact};
-use crate::grid::{Grid, dot};
+use crate::grid::{Grid, axpy, dot};
 use crate::island::Island;
 use crate::member::Member;
 use crate::model::ContactModel;
 use crate::rows::{Rows, responses};
 
-/// Margins that are tried, m/s.
-const MARGINS: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
-/// Reflections in turns, of each.
+/// Margins that are tried, m/s, as long as one after the other is had.
+const MARGINS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
+/// Reflections in turns, until the first margin is had.
 const TURNS: usize = 200;
+/// The same for each larger one, which a few dozen turns find where there are any.
+const MORE_TURNS: usize = 50;
 /// Degrees of freedom of an island in which this is done: matrices are dense.
 const LARGEST: usize = 1000;
-/// What is added to the diagonal of a singular matrix, relative to its largest entry; corrected by solving again.
-const RIDGE: f64 = 1e-12;
-/// Times that it is solved.
-const SOLVES: usize = 3;
+/// What is left of a row beside those before it, relative to the largest, below which it is a combination of them.
+const DEPENDENT: f64 = 5e-7;
 
 /// A contact that stays closed.
 struct Closed {
@@ -94,27 +92,37 @@ pub(crate) fn shared(
             columns.extend((0..n_v).map(|dof| (0..3).map(|k| ray[k] * j[(first + k, dof)]).sum::<f64>()));
         }
     }
-    let columns = Grid::from_rows(n_v, &columns);
-    let Some(same) = Same::new(&columns, &starts) else { return Vec::new() };
-    inside(&closed, &same, &starts)
+    let same = Same::new(&Grid::from_rows(n_v, &columns), &starts);
+    inside(&closed, &same)
         .map(|x| closed.iter().map(|own| (own.contact, own.impulse(&x))).collect())
         .unwrap_or_default()
 }
 
 /// Impulses with the same effect as some that are inside all cones, if there are any.
-fn inside(closed: &[Closed], same: &Same, starts: &[f64]) -> Option<Vec<f64>> {
+fn inside(closed: &[Closed], same: &Same) -> Option<Vec<f64>> {
+    let mut found: Option<Vec<f64>> = None;
     for margin in MARGINS {
-        let mut z = starts.to_vec();
-        for _ in 0..TURNS {
-            let mut x = z.clone();
-            closed.iter().for_each(|own| own.project(margin, &mut x));
-            let mut y: Vec<f64> = x.iter().zip(&z).map(|(x, z)| 2.0 * x - z).collect();
-            same.project(&mut y);
-            if closed.iter().all(|own| own.margin(&y) >= 0.5 * margin) {
-                return Some(y);
-            }
-            z.iter_mut().zip(x.iter().zip(&y)).for_each(|(z, (x, y))| *z += y - x);
+        let turns = if found.is_some() { MORE_TURNS } else { TURNS };
+        let Some(x) = inside_by(margin, turns, closed, same, found.as_deref().unwrap_or(&same.starts)) else { break };
+        found = Some(x);
+    }
+    found
+}
+
+/// Those that are inside by half a margin at least, from some.
+fn inside_by(margin: f64, turns: usize, closed: &[Closed], same: &Same, from: &[f64]) -> Option<Vec<f64>> {
+    let mut z = from.to_vec();
+    let [mut x, mut y] = [(); 2].map(|()| vec![0.0; z.len()]);
+    // Of one alone there is nothing to be found by turns.
+    for _ in 0..if same.is_one() { 1 } else { turns } {
+        x.copy_from_slice(&z);
+        closed.iter().for_each(|own| own.project(margin, &mut x));
+        y.iter_mut().zip(x.iter().zip(&z)).for_each(|(y, (x, z))| *y = 2.0 * x - z);
+        same.project(&mut y);
+        if closed.iter().all(|own| own.margin(&y) >= 0.5 * margin) {
+            return Some(y);
         }
+        z.iter_mut().zip(x.iter().zip(&y)).for_each(|(z, (x, y))| *z += y - x);
     }
     None
 }
@@ -159,39 +167,56 @@ impl Closed {
     }
 }
 
-/// Impulses that all make the same motion.
+/// Impulses that all make the same motion as some.
 struct Same {
-    columns: DMatrix<f64>,
-    /// `P P^T`, and with something on its diagonal, factored.
-    gram: DMatrix<f64>,
-    factor: Cholesky<f64, Dyn>,
-    /// w
-    sum: DVector<f64>,
+    starts: Vec<f64>,
+    /// Orthonormal directions, by row, that change the motion; all others do not.
+    changing: Grid,
 }
 
 impl Same {
-    /// Those of some impulses; `columns`: of P, each a row.
-    fn new(columns: &Grid, x: &[f64]) -> Option<Self> {
-        let columns = DMatrix::from_fn(columns.width(), columns.height(), |dof, i| columns[(i, dof)]);
-        let gram = &columns * columns.transpose();
-        let mut ridged = gram.clone();
-        let ridge = RIDGE * gram.diagonal().amax();
-        (0..gram.nrows()).for_each(|i| ridged[(i, i)] += ridge);
-        let factor = Cholesky::new(ridged)?;
-        let sum = &columns * DVector::from_column_slice(x);
-        Some(Self { columns, gram, factor, sum })
+    /// `columns`: of P, each a row.
+    fn new(columns: &Grid, starts: &[f64]) -> Self {
+        Self { starts: starts.to_vec(), changing: span(columns.transposed()) }
+    }
+
+    /// Whether there is no other.
+    fn is_one(&self) -> bool {
+        self.changing.height() == self.starts.len()
     }
 
     /// The nearest.
     fn project(&self, x: &mut [f64]) {
-        let short = &self.sum - &self.columns * DVector::from_column_slice(x);
-        let mut y = DVector::zeros(short.len());
-        for _ in 0..SOLVES {
-            y += self.factor.solve(&(&short - &self.gram * &y));
-        }
-        let change = self.columns.tr_mul(&y);
-        x.iter_mut().zip(change.iter()).for_each(|(x, change)| *x += change);
+        x.iter_mut().zip(&self.starts).for_each(|(x, start)| *x -= start);
+        let shares: Vec<f64> = (0..self.changing.height()).map(|i| dot(self.changing.row(i), x)).collect();
+        x.iter_mut().zip(&self.starts).for_each(|(x, start)| *x += start);
+        shares.iter().enumerate().for_each(|(i, share)| axpy(-share, self.changing.row(i), x));
     }
+}
+
+/// An orthonormal basis, by row, of what the rows of a matrix span (Gram and Schmidt, the largest of what is left first).
+fn span(mut rows: Grid) -> Grid {
+    let mut basis: Vec<f64> = Vec::new();
+    let width = rows.width();
+    let mut squares: Vec<f64> = (0..rows.height()).map(|i| dot(rows.row(i), rows.row(i))).collect();
+    let largest = |squares: &[f64]| (0..squares.len()).max_by(|&a, &b| squares[a].total_cmp(&squares[b]));
+    let enough = largest(&squares).map_or(0.0, |at| DEPENDENT * DEPENDENT * squares[at]);
+    while let Some(at) = largest(&squares).filter(|&at| squares[at] > enough) {
+        let mut next = rows.row(at).to_vec();
+        // What rounding left of the others.
+        for other in basis.chunks_exact(width) {
+            axpy(-dot(other, &next), other, &mut next);
+        }
+        let size = dot(&next, &next).sqrt();
+        next.iter_mut().for_each(|x| *x /= size);
+        for (i, square) in squares.iter_mut().enumerate().filter(|(_, square)| **square > enough) {
+            let row = rows.row_mut(i);
+            axpy(-dot(&next, row), &next, row);
+            *square = if i == at { 0.0 } else { dot(row, row) };
+        }
+        basis.extend(next);
+    }
+    Grid::from_rows(width, &basis)
 }
 
 #[cfg(test)]
@@ -222,8 +247,7 @@ mod tests {
         for (corner, impulse) in [(0, [0.021, 0.0, 0.03]), (5, [0.0, 0.0, 0.02]), (14, [0.0, 0.0, 0.031])] {
             starts[3 * corner..3 * corner + 3].copy_from_slice(&impulse);
         }
-        let same = Same::new(&columns, &starts).unwrap();
-        let x = inside(&closed, &same, &starts).unwrap();
+        let x = inside(&closed, &Same::new(&columns, &starts)).unwrap();
         assert!(closed.iter().all(|own| own.margin(&x) >= 5e-5));
         let effect =
             |x: &[f64]| -> Vec<f64> { (0..6).map(|dof| (0..48).map(|i| columns[(i, dof)] * x[i]).sum()).collect() };
@@ -240,7 +264,6 @@ mod tests {
         for corner in [0, 2] {
             starts[3 * corner + 2] = 0.03;
         }
-        let same = Same::new(&columns, &starts).unwrap();
-        assert!(inside(&closed, &same, &starts).is_none());
+        assert!(inside(&closed, &Same::new(&columns, &starts)).is_none());
     }
 }
