@@ -55,6 +55,17 @@ pub(crate) struct Equations<'a> {
     pub(crate) closed: usize,
 }
 
+/// Where v+ of an island comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum After<'s> {
+    /// It is this.
+    Known(&'s [f64]),
+    /// From the impulses: this solves `A x = x` of everything, or tells that it cannot.
+    Whole(&'s dyn Fn(&[Member], &[Deformable], &mut [f64]) -> bool),
+    /// From the impulses, subsystem by subsystem.
+    ByParts,
+}
+
 /// J of an island, as its solver holds it.
 pub(crate) trait Rectangle {
     /// `J v`, by row.
@@ -64,12 +75,11 @@ pub(crate) trait Rectangle {
 }
 
 impl<'a> Equations<'a> {
-    /// `after`: v+ of the island, where that need not be found from the impulses; `rectangle` makes J of what moves, what carries
-    /// some of it, and its rows.
+    /// `rectangle` makes J of what moves, what carries some of it, and its rows.
     pub(crate) fn new<J: Rectangle>(
         input: &StepInput<'a>,
         island: Island,
-        after: Option<&[f64]>,
+        after: After,
         rectangle: impl FnOnce(&[Member<'a>], &[Deformable<'a>], &[Joined], &Rows) -> J,
     ) -> (Self, J) {
         let (contacts, blocks, model) = (input.contacts, input.blocks, input.model);
@@ -83,13 +93,18 @@ impl<'a> Equations<'a> {
             add_block_impulse(&mut members, place, &blocks[b]);
         }
         let joined = OnceCell::new();
-        if let Some(after) = after {
-            set_velocities(&mut members, &mut deformables, after);
+        let velocity = if let After::Known(after) = after {
+            after.to_vec()
         } else {
-            let own = joined.get_or_init(|| joined::joined(&members, &deformables, place));
-            let after = velocities(&members, &deformables, own, place);
-            set_velocities(&mut members, &mut deformables, &after);
-        }
+            let mut x = momenta(&members, &deformables, place);
+            let is_solved = matches!(after, After::Whole(solve) if solve(&members, &deformables, &mut x));
+            if !is_solved {
+                let own = joined.get_or_init(|| joined::joined(&members, &deformables, place));
+                joined::solve(&members, &deformables, own, &mut x);
+            }
+            x
+        };
+        set_velocities(&mut members, &mut deformables, &velocity);
 
         // Constraints, less those that open or leave their bounds: these have no say, and how fast they do is a margin.
         let (mut rows, mut sources, mut margin) = (Rows::default(), Vec::new(), f64::INFINITY);
@@ -192,10 +207,7 @@ impl<'a> Equations<'a> {
 
     /// What carries a body that deforms and moves: dofs of the tree, of the body, and what is between them.
     pub(crate) fn carried(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, &CarrierInput<'a>)> {
-        self.deformables.iter().filter_map(|body| {
-            let carrier = body.input.carrier.as_ref()?;
-            Some((self.members[self.island.member_of(carrier.tree)].dofs(), body.dofs(), carrier))
-        })
+        carried(&self.members, &self.deformables, |tree| self.island.member_of(tree))
     }
 
     /// The same where constraints alone act and nobody looks at what they do not touch.
@@ -236,6 +248,18 @@ impl<'a> Equations<'a> {
     }
 }
 
+/// See [`Equations::carried`].
+pub(crate) fn carried<'s, 'a>(
+    members: &'s [Member<'a>],
+    deformables: &'s [Deformable<'a>],
+    place: impl Fn(usize) -> usize,
+) -> impl Iterator<Item = (Range<usize>, Range<usize>, &'s CarrierInput<'a>)> {
+    deformables.iter().filter_map(move |body| {
+        let carrier = body.input.carrier.as_ref()?;
+        Some((members[place(carrier.tree)].dofs(), body.dofs(), carrier))
+    })
+}
+
 /// The trees of an island with everything at the start of the step.
 fn members<'a>(input: &StepInput<'a>, island: &Island) -> Vec<Member<'a>> {
     let mut at = [0, 0];
@@ -261,13 +285,8 @@ fn deformables<'a>(input: &StepInput<'a>, island: &Island, members: &[Member]) -
     out
 }
 
-/// v+ from the impulses: `A v+ = b + J^T lambda`.
-fn velocities(
-    members: &[Member],
-    deformables: &[Deformable],
-    joined: &[Joined],
-    place: impl Fn(usize) -> usize,
-) -> Vec<f64> {
+/// `b + J^T lambda`
+fn momenta(members: &[Member], deformables: &[Deformable], place: impl Fn(usize) -> usize) -> Vec<f64> {
     let mut all = Vec::new();
     for member in members {
         let forward = &member.forward;
@@ -290,7 +309,6 @@ fn velocities(
             axpy(1.0, carrier.b, &mut all[members[place(carrier.tree)].dofs()]);
         }
     }
-    joined::solve(members, deformables, joined, &mut all);
     all
 }
 

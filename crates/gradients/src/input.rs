@@ -22,8 +22,8 @@ pub struct WholeInput<'a> {
     pub pattern: &'a SparseMatrix,
     /// The order of elimination of that.
     pub symbolic: &'a Arc<Symbolic>,
-    /// v+ by dof of the world, as exact as the impulses are.
-    pub after: &'a [f64],
+    /// v+ by dof of the world, where it is as exact as the impulses are; else it is found from these.
+    pub after: Option<&'a [f64]>,
     /// Near the equations' own, where the step left one.
     pub near: Option<NearFactor<'a>>,
 }

@@ -66,7 +66,7 @@ pub struct SparseInput<'a> {
     pub ordering: &'a Arc<Ordering>,
     /// What the step's contacts touch, ascending.
     pub touched: &'a [u32],
-    /// b, `[n_v]`; not needed where [`StepInput::whole`](crate::StepInput::whole) says how the step ended.
+    /// b, `[n_v]`; not needed where [`WholeInput::after`](crate::WholeInput::after) says how the step ended.
     pub b: Option<&'a [f64]>,
     /// `d(b - A v+)/dq` with v+ held.
     pub by_q: &'a dyn LinearMap,

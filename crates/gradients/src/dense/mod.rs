@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 pub use lu::SMALLEST_PIVOT;
 
 use crate::certificate::LARGEST_RESIDUAL;
-use crate::equations::{Equations, Rectangle};
+use crate::equations::{After, Equations, Rectangle};
 use crate::grid::{Grid, dot};
 use crate::input::StepInput;
 use crate::island::Island;
@@ -90,7 +90,7 @@ impl Rectangle for Matrices {
 impl<'a> Dense<'a> {
     /// `whole`: all of its derivative is wanted, not products alone.
     pub(crate) fn new(input: &StepInput<'a>, island: Island, whole: bool, rules: GradientRules) -> Self {
-        let (equations, Matrices { j, responses }) = Equations::new(input, island, None, |members, _, _, rows| {
+        let (equations, Matrices { j, responses }) = Equations::new(input, island, After::ByParts, |members, _, _, rows| {
             let j = rows.jacobian(members, members.last().map_or(0, |last| last.dofs().end));
             Matrices { responses: responses(members, &j), j }
         });

@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 
 use nalgebra::Matrix3;
 
-use crate::equations::{Equations, Rectangle};
+use crate::equations::{After, Equations, Rectangle};
 use crate::form::Form;
 use crate::grid::{Grid, axpy, dot, dot_by};
 use crate::input::{StepInput, WholeInput};
@@ -24,7 +24,7 @@ use crate::momentum::Momentum;
 use crate::sparse::Deformable;
 use crate::unknown::Unknown;
 use link::{Link, Slopes};
-use saddle::{Parts, Saddle};
+use saddle::{Moving, Parts, Saddle, solve_momenta};
 
 /// An island whose linear system is solved by iterations.
 pub(crate) struct Iterative<'a> {
@@ -101,13 +101,22 @@ impl<'a> Iterative<'a> {
     /// `dofs`: those of the island in the world.
     pub(crate) fn new(input: &StepInput<'a>, island: Island, dofs: &[usize]) -> Self {
         let whole = input.whole.as_ref().filter(|_| !island.sparse.is_empty());
-        let after: Option<Vec<f64>> = whole.map(|whole| dofs.iter().map(|&dof| whole.after[dof]).collect());
+        let known: Option<Vec<f64>> =
+            whole.and_then(|whole| whole.after).map(|after| dofs.iter().map(|&dof| after[dof]).collect());
+        let places: Vec<u32> = whole.map_or_else(Vec::new, |whole| dofs.iter().map(|&dof| whole.place[dof]).collect());
         let trees = island.trees.clone();
         let place = |tree: usize| trees.binary_search(&tree).unwrap_or_default();
+        let solve = |members: &[Member], deformables: &[Deformable], x: &mut [f64]| {
+            whole.is_some_and(|whole| {
+                let trees = tree_matrices(members, deformables, place);
+                solve_momenta(whole, &places, Moving { members, deformables, trees: &trees, place: &place }, x)
+            })
+        };
+        let after = known.as_deref().map_or(After::Whole(&solve), After::Known);
         let (equations, Links { links, own, rough }) =
-            Equations::new(input, island, after.as_deref(), |members, deformables, joined, rows| {
+            Equations::new(input, island, after, |members, deformables, joined, rows| {
                 let links = link::links(members, rows);
-                if after.is_some() {
+                if whole.is_some() {
                     let trees = tree_matrices(members, deformables, place);
                     let mobilities = mobilities(&trees, deformables);
                     let own = links.iter().map(|link| link.roughly(&mobilities)).collect();
@@ -122,7 +131,6 @@ impl<'a> Iterative<'a> {
         let condensed = OnceCell::new();
         let whole = match whole.zip(rough) {
             Some((input, (trees, mobilities))) => {
-                let places = dofs.iter().map(|&dof| input.place[dof]).collect();
                 let [near, exact] = [OnceCell::new(), OnceCell::new()];
                 let yielding: Vec<f64> = mobilities.iter().map(|&x| if x > 0.0 { x } else { 1.0 }).collect();
                 let stiffness = yielding.iter().map(|x| x.recip()).collect();

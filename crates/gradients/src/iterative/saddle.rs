@@ -22,10 +22,12 @@ use nalgebra::{DMatrix, DVector, Dyn, LU, Matrix3};
 use super::Iterative;
 use super::link::Link;
 use super::products::Answer;
-use crate::equations::Equations;
+use crate::equations::{Equations, carried};
 use crate::grid::{Grid, axpy, dot, dot_by};
 use crate::input::WholeInput;
 use crate::krylov::Solved;
+use crate::member::Member;
+use crate::sparse::Deformable;
 
 /// W, relative to what a constraint's impulse does to its own velocity.
 const WEIGHT: f64 = 1e-9;
@@ -148,7 +150,9 @@ impl<'a> Saddle<'a> {
     pub(super) fn exact(parts: Parts<'_, 'a>, trees: &[Grid]) -> Option<Self> {
         let Parts { input, places, equations, links, owners, .. } = parts;
         let weights = parts.weights(WEIGHT);
-        let mut h = momentum_matrix(input, places, trees, equations);
+        let place = |tree: usize| equations.island.member_of(tree);
+        let Equations { members, deformables, .. } = equations;
+        let mut h = momentum_matrix(input, places, Moving { members, deformables, trees, place: &place });
         let mut blocks = vec![Matrix3::zeros(); links.len()];
         for ((unknown, &owner), weight) in equations.unknowns.iter().zip(owners).zip(&weights) {
             let [l, r] = unknown.parts();
@@ -161,12 +165,7 @@ impl<'a> Saddle<'a> {
         for (link, block) in links.iter().zip(&blocks) {
             add_constraint(link, block, places, input.pattern, h.values_mut())?;
         }
-        let mut factor = Factor::empty(input.symbolic.clone());
-        let mut work = WORK.take();
-        let factored = factor.refactor(&h, &mut work);
-        WORK.set(work);
-        factored.ok()?;
-        Some(Self::new(parts, Cow::Owned(factor), WEIGHT))
+        Some(Self::new(parts, Cow::Owned(factored(input, &h)?), WEIGHT))
     }
 
     fn new(parts: Parts, factor: Cow<'a, Factor>, size: f64) -> Self {
@@ -344,34 +343,67 @@ impl<'a> Saddle<'a> {
 
     /// The same by the symmetric part.
     fn solve_symmetric(&self, places: &[u32], columns: &mut [Vec<f64>]) {
-        let placed = |x: &Vec<f64>| {
-            let mut all = vec![0.0; self.factor.n()];
-            places.iter().zip(x).for_each(|(&place, x)| all[place as usize] = *x);
-            all
-        };
-        let mut all: Vec<Vec<f64>> = columns.iter().map(placed).collect();
-        self.factor.solve_columns(&mut all.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
-        for (x, all) in columns.iter_mut().zip(&all) {
-            places.iter().zip(x).for_each(|(&place, x)| *x = all[place as usize]);
-        }
+        solve_placed(&self.factor, places, &mut columns.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+    }
+}
+
+/// What moves of an island.
+#[derive(Clone, Copy)]
+pub(super) struct Moving<'s, 'a> {
+    pub(super) members: &'s [Member<'a>],
+    pub(super) deformables: &'s [Deformable<'a>],
+    /// A of each tree with what it carries.
+    pub(super) trees: &'s [Grid],
+    /// Where a tree of the world stands among the members.
+    pub(super) place: &'s dyn Fn(usize) -> usize,
+}
+
+/// `A x = x` of an island, by a factor of A; `false` where it has none.
+pub(super) fn solve_momenta(input: &WholeInput, places: &[u32], moving: Moving, x: &mut [f64]) -> bool {
+    let Some(factor) = factored(input, &momentum_matrix(input, places, moving)) else { return false };
+    solve_placed(&factor, places, &mut [x]);
+    true
+}
+
+/// The factor of a matrix of the pattern of everything.
+fn factored(input: &WholeInput, matrix: &SparseMatrix) -> Option<Factor> {
+    let mut factor = Factor::empty(input.symbolic.clone());
+    let mut work = WORK.take();
+    let is_factored = factor.refactor(matrix, &mut work).is_ok();
+    WORK.set(work);
+    is_factored.then_some(factor)
+}
+
+/// `H x = x` of several x by dof of an island, with a factor of everything.
+fn solve_placed(factor: &Factor, places: &[u32], columns: &mut [&mut [f64]]) {
+    let placed = |x: &&mut [f64]| {
+        let mut all = vec![0.0; factor.n()];
+        places.iter().zip(x.iter()).for_each(|(&place, x)| all[place as usize] = *x);
+        all
+    };
+    let mut all: Vec<Vec<f64>> = columns.iter().map(placed).collect();
+    factor.solve_columns(&mut all.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+    for (x, all) in columns.iter_mut().zip(&all) {
+        places.iter().zip(x.iter_mut()).for_each(|(&place, x)| *x = all[place as usize]);
     }
 }
 
 /// A of an island among all that moves; the identity for what is not of the island.
-fn momentum_matrix(input: &WholeInput, places: &[u32], trees: &[Grid], equations: &Equations) -> SparseMatrix {
+fn momentum_matrix(input: &WholeInput, places: &[u32], moving: Moving) -> SparseMatrix {
+    let Moving { members, deformables, trees, place } = moving;
     let mut out = input.pattern.clone();
     let mut is_own = vec![false; out.n()];
     places.iter().for_each(|&place| is_own[place as usize] = true);
     (0..out.n()).filter(|&place| !is_own[place]).for_each(|place| out.add_diagonal(place, 1.0));
     let first = |dofs: &std::ops::Range<usize>| places.get(dofs.start).map_or(0, |&place| place as usize);
-    for (member, a) in equations.members.iter().zip(trees) {
+    for (member, a) in members.iter().zip(trees) {
         let (begin, n) = (first(&member.dofs()), a.height());
         for i in 0..n {
             let to = out.row_begin(begin + i) + begin;
             out.values_mut()[to..to + n].copy_from_slice(&a.row(i)[..n]);
         }
     }
-    for body in &equations.deformables {
+    for body in deformables {
         let (begin, matrix) = (first(&body.dofs()), body.input.matrix.matrix());
         for i in 0..body.n_v() {
             let own = matrix.row(i).1;
@@ -379,7 +411,7 @@ fn momentum_matrix(input: &WholeInput, places: &[u32], trees: &[Grid], equations
             out.values_mut()[to..to + own.len()].copy_from_slice(own);
         }
     }
-    for (tree, own, carrier) in equations.carried() {
+    for (tree, own, carrier) in carried(members, deformables, place) {
         let (begin, body) = (first(&tree), first(&own));
         for (i, coupling) in carrier.coupling.chunks_exact(tree.len()).enumerate() {
             let to = out.row_begin(body + i) + begin;

@@ -76,7 +76,7 @@ impl OwnSoft {
         }
         touched.sort_unstable();
         touched.dedup();
-        let b = shared.whole_input().is_none().then(|| step.right(&force, by_q.stiff(after)));
+        let b = (!shared.ends_exactly()).then(|| step.right(&force, by_q.stiff(after)));
         let mut by_v = ByVelocity { mass: step.mass_and_weight().map(|(mass, _)| mass).collect(), carried: Vec::new() };
         let carrier = carrier.and_then(|(tree, of, of_tree)| {
             let changes = step.by_carrier(of, [of_tree, after])?;

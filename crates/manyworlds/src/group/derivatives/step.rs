@@ -18,7 +18,6 @@ use crate::group::carried::CarrierTree;
 use crate::group::chunk::Chunk;
 use crate::group::shared::Shared;
 use crate::group::state::State;
-use crate::group::step::order::WholeOrder;
 use crate::host;
 use crate::summary::status;
 
@@ -35,10 +34,10 @@ fn contact_model(solver: &dyn Solver) -> ContactModel {
 }
 
 impl<T: Scalar> Shared<T> {
-    /// The order of everything, where derivatives take it and where a step ended from that: what is rounded to single precision is where
-    /// it ended nearly.
-    pub(super) fn whole_input(&self) -> Option<&WholeOrder> {
-        self.whole.as_ref().filter(|_| T::NAME == f64::NAME)
+    /// Whether derivatives of bodies that deform go by the velocity that a step ended with: one that is rounded to single precision is
+    /// found again from the impulses.
+    pub(super) fn ends_exactly(&self) -> bool {
+        self.whole.is_some() && T::NAME == f64::NAME
     }
 
     /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
@@ -229,7 +228,10 @@ impl WorldStep {
             first: self.first.clone(),
             trees: self.trees.iter().map(tree).collect(),
             sparse: self.soft.iter().map(OwnSoft::input).collect(),
-            whole: shared.whole_input().map(|order| order.input(&self.after.v, self.factor.as_deref())),
+            whole: shared.whole.as_ref().map(|order| {
+                let after = shared.ends_exactly().then_some(&self.after.v[..]);
+                order.input(after, self.factor.as_deref())
+            }),
             contacts: &self.contacts,
             blocks: &self.blocks,
             model: contact_model(shared.solver),

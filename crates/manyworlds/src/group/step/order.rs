@@ -65,8 +65,12 @@ impl WholeOrder {
         })
     }
 
-    /// As derivatives take it; `after`: v+ in the order of the model; `kept`: what the step was solved with.
-    pub(in crate::group) fn input<'a>(&'a self, after: &'a [f64], kept: Option<&'a StepFactor>) -> WholeInput<'a> {
+    /// As derivatives take it; `after`: v+ in the order of the model, where that is exact; `kept`: what the step was solved with.
+    pub(in crate::group) fn input<'a>(
+        &'a self,
+        after: Option<&'a [f64]>,
+        kept: Option<&'a StepFactor>,
+    ) -> WholeInput<'a> {
         let Self { place, n_first, pattern, .. } = self;
         let near = kept.map(|kept| NearFactor { factor: &kept.factor, weight: kept.proximal });
         WholeInput { place, n_first: *n_first, pattern, symbolic: self.symbolic(), after, near }
