@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use manyworlds_contact::{SolveSettings, SolveStatus, quality, solve};
-use manyworlds_gradients::{GradientRules, Linearised, Outputs};
+use manyworlds_gradients::{GradientRules, Linearised, Outputs, Purpose};
 use manyworlds_tests::elastic::Elastic;
 
 fn sparse(c: &mut Criterion) {
@@ -32,7 +32,7 @@ fn sparse(c: &mut Criterion) {
         let ones = Outputs { q: vec![1.0; n], v: vec![1.0; n], ..Outputs::default() };
         scene.with_step(&problem, &s.lambda, |input| {
             group.bench_function("back", |b| {
-                b.iter(|| Linearised::for_products(input, GradientRules::default()).back(&ones));
+                b.iter(|| Linearised::new(input, Purpose::Products, GradientRules::default()).back(&ones));
             });
         });
     }

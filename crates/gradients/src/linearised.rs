@@ -6,7 +6,7 @@ use crate::activation::{ActivationSlopes, activation_slopes, activations_by};
 use crate::certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
 use crate::compliance::Source;
 use crate::contact::ContactInput;
-use crate::dense::{Dense, Residuals};
+use crate::dense::Dense;
 use crate::equations::Equations;
 use crate::input::StepInput;
 use crate::island::Island;
@@ -17,12 +17,22 @@ use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::parameter::StepParameter;
 use crate::product::{Inputs, Outputs};
+use crate::residuals::Residuals;
 use crate::rules::{Bounces, GradientRules};
 use crate::share::shared;
 use crate::system::{LinearSystem, Place};
 
 /// Degrees of freedom, and rows, of an island whose Jacobian is found by elimination at most.
 const LARGEST_ISLAND: usize = 4096;
+
+/// What a step is linearised for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its Jacobian: all but huge islands are solved by elimination.
+    Jacobian,
+    /// Some products: large islands as [`GradientRules::largest_dense`] says.
+    Products,
+}
 
 /// A step linearised at its solution.
 pub struct Linearised<'a> {
@@ -47,20 +57,36 @@ struct Part<'a> {
 }
 
 impl<'a> Linearised<'a> {
-    /// Linearises a step for its Jacobian: all but huge islands by elimination.
+    /// Linearises a step as it is.
     #[must_use]
-    pub fn new(input: &StepInput<'a>, rules: GradientRules) -> Self {
-        Self::up_to(LARGEST_ISLAND, true, input, rules)
+    pub fn new(input: &StepInput<'a>, purpose: Purpose, rules: GradientRules) -> Self {
+        Self::begun(input, purpose, rules).certified(input, rules)
     }
 
-    /// Linearises a step for some products: large islands as [`GradientRules::largest_dense`] says.
+    /// Linearises a step with the impulses that leave least doubt about it: where redundant contacts share them unevenly, and a margin
+    /// is small for that alone, with others that do the same and are farther from every switch. `keep` keeps the contacts with these.
     #[must_use]
-    pub fn for_products(input: &StepInput<'a>, rules: GradientRules) -> Self {
-        Self::up_to(rules.largest_dense, false, input, rules)
+    pub fn shared(
+        mut input: StepInput<'a>,
+        purpose: Purpose,
+        rules: GradientRules,
+        keep: impl FnOnce(Vec<ContactInput>) -> &'a [ContactInput],
+    ) -> Self {
+        let mut out = Self::begun(&input, purpose, rules);
+        if let Some(contacts) = out.shared_out() {
+            input.contacts = keep(contacts);
+            out = Self::begun(&input, purpose, rules);
+        }
+        out.certified(&input, rules)
     }
 
-    /// `most`: degrees of freedom, and rows, of what is solved by elimination; `whole`: for its Jacobian.
-    fn up_to(most: usize, whole: bool, input: &StepInput<'a>, rules: GradientRules) -> Self {
+    /// Before it is certified.
+    fn begun(input: &StepInput<'a>, purpose: Purpose, rules: GradientRules) -> Self {
+        // Degrees of freedom, and rows, of what is solved by elimination.
+        let (most, whole) = match purpose {
+            Purpose::Jacobian => (LARGEST_ISLAND, true),
+            Purpose::Products => (rules.largest_dense, false),
+        };
         let mut first = Vec::with_capacity(input.trees.len());
         let (mut n_v, mut n_u, mut n_act) = (0, 0, 0);
         for tree in &input.trees {
@@ -98,7 +124,6 @@ impl<'a> Linearised<'a> {
             escape: rules.escape,
             certificate: Certificate::default(),
         };
-        let mut left = Residuals::default();
         for island in islands(input) {
             let dofs = |&tree: &usize| first[tree]..first[tree] + input.trees[tree].layout.dims.n_v as usize;
             let sparse = |&body: &usize| first_sparse[body]..first_sparse[body] + input.sparse[body].v.len();
@@ -119,10 +144,9 @@ impl<'a> Linearised<'a> {
                 out.note_iterative(&system, rules);
                 Box::new(system)
             } else {
-                let system = Dense::new(input, island, whole, rules);
+                let system = Dense::new(input, island, whole);
                 out.certificate.size += system.equations.unknowns.len();
                 out.certificate.rank += system.rank;
-                left = left.max(system.residuals);
                 Box::new(system)
             };
             let equations = system.equations();
@@ -131,8 +155,15 @@ impl<'a> Linearised<'a> {
             out.certificate.closed += equations.closed;
             out.islands.push(Part { system, place });
         }
-        out.judge(input, left);
         out
+    }
+
+    /// With what speaks against it.
+    fn certified(mut self, input: &StepInput, rules: GradientRules) -> Self {
+        let own = self.islands.iter_mut().map(|part| part.system.certify(rules));
+        let left = own.fold(Residuals::default(), Residuals::max);
+        self.judge(input, left);
+        self
     }
 
     fn note_iterative(&mut self, system: &Iterative, rules: GradientRules) {
@@ -177,10 +208,8 @@ impl<'a> Linearised<'a> {
         }
     }
 
-    /// The contacts of a step whose margin is small because redundant contacts share their impulses unevenly, with impulses
-    /// that do the same and are farther from every switch; none where there are none. The step is to be linearised with them.
-    #[must_use]
-    pub fn shared_out(&self) -> Option<Vec<ContactInput>> {
+    /// See [`Linearised::shared`]; none where there are none.
+    fn shared_out(&self) -> Option<Vec<ContactInput>> {
         let mut out: Option<Vec<ContactInput>> = None;
         if self.model != ContactModel::Exact {
             return None;
@@ -409,5 +438,5 @@ fn put(from: &[f64], at: &[usize], to: &mut [f64]) {
 /// Derivatives of a step.
 #[must_use]
 pub fn jacobian(input: &StepInput) -> Jacobian {
-    Linearised::new(input, GradientRules::default()).jacobian()
+    Linearised::new(input, Purpose::Jacobian, GradientRules::default()).jacobian()
 }

@@ -14,6 +14,7 @@ use crate::island::Island;
 use crate::member::Member;
 use crate::model::ContactModel;
 use crate::rows::{Rows, responses};
+use crate::span::span;
 
 /// Margins that are tried, m/s, as long as one after the other is had.
 const MARGINS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
@@ -177,7 +178,7 @@ struct Same {
 impl Same {
     /// `columns`: of P, each a row.
     fn new(columns: &Grid, starts: &[f64]) -> Self {
-        Self { starts: starts.to_vec(), changing: span(columns.transposed()) }
+        Self { starts: starts.to_vec(), changing: span(columns.transposed(), DEPENDENT) }
     }
 
     /// Whether there is no other.
@@ -192,31 +193,6 @@ impl Same {
         x.iter_mut().zip(&self.starts).for_each(|(x, start)| *x += start);
         shares.iter().enumerate().for_each(|(i, share)| axpy(-share, self.changing.row(i), x));
     }
-}
-
-/// An orthonormal basis, by row, of what the rows of a matrix span (Gram and Schmidt, the largest of what is left first).
-fn span(mut rows: Grid) -> Grid {
-    let mut basis: Vec<f64> = Vec::new();
-    let width = rows.width();
-    let mut squares: Vec<f64> = (0..rows.height()).map(|i| dot(rows.row(i), rows.row(i))).collect();
-    let largest = |squares: &[f64]| (0..squares.len()).max_by(|&a, &b| squares[a].total_cmp(&squares[b]));
-    let enough = largest(&squares).map_or(0.0, |at| DEPENDENT * DEPENDENT * squares[at]);
-    while let Some(at) = largest(&squares).filter(|&at| squares[at] > enough) {
-        let mut next = rows.row(at).to_vec();
-        // What rounding left of the others.
-        for other in basis.chunks_exact(width) {
-            axpy(-dot(other, &next), other, &mut next);
-        }
-        let size = dot(&next, &next).sqrt();
-        next.iter_mut().for_each(|x| *x /= size);
-        for (i, square) in squares.iter_mut().enumerate().filter(|(_, square)| **square > enough) {
-            let row = rows.row_mut(i);
-            axpy(-dot(&next, row), &next, row);
-            *square = if i == at { 0.0 } else { dot(row, row) };
-        }
-        basis.extend(next);
-    }
-    Grid::from_rows(width, &basis)
 }
 
 #[cfg(test)]

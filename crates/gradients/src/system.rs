@@ -3,6 +3,8 @@
 use crate::equations::Equations;
 use crate::jacobian::Jacobian;
 use crate::krylov::Solved;
+use crate::residuals::Residuals;
+use crate::rules::GradientRules;
 
 /// Where the dofs and controls of an island stand in the world. Activations count as controls behind the others.
 #[derive(Debug)]
@@ -22,6 +24,9 @@ impl Place {
 /// and activations `[n_u + n_act]`.
 pub(crate) trait LinearSystem<'a> {
     fn equations(&self) -> &Equations<'a>;
+
+    /// Finds how well it is solved, and what that and the rules change. Asked for once, before anything below.
+    fn certify(&mut self, rules: GradientRules) -> Residuals;
 
     /// `to += a` times a row of J.
     fn add_row(&self, row: usize, a: f64, to: &mut [f64]);

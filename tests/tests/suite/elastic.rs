@@ -2,7 +2,7 @@
 
 use manyworlds_contact::residual::closed_form;
 use manyworlds_contact::{ContactProblem, Solution, SolveSettings, SolveStatus, quality, solve};
-use manyworlds_gradients::{GradientRules, Inputs, Linearised, Outputs};
+use manyworlds_gradients::{GradientRules, Inputs, Linearised, Outputs, Purpose};
 use manyworlds_tests::elastic::Elastic;
 use nalgebra::{DMatrix, DVector};
 use rand::{RngExt, SeedableRng};
@@ -138,7 +138,7 @@ fn check_derivatives(edge: usize, seed: u64) {
     let directions: Vec<[Vec<f64>; 3]> =
         (0..3).map(|k| std::array::from_fn(|i| if i == k { noise(n, 20 + k as u64) } else { zeros.clone() })).collect();
     let (back, along) = scene.with_step(&problem, &s.lambda, |input| {
-        let step = Linearised::for_products(input, GradientRules::default());
+        let step = Linearised::new(input, Purpose::Products, GradientRules::default());
         let (back, certificate) = step.back(&outputs);
         assert!(certificate.valid(), "{certificate:?}");
         assert!(certificate.margin > 20.0 * STEP * 0.02, "{certificate:?}");

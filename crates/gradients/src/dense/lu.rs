@@ -109,8 +109,26 @@ impl Lu {
         out
     }
 
+    pub(super) fn n(&self) -> usize {
+        self.n
+    }
+
     pub(super) fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// Vectors that span the columns of B, and such that span its rows, each with a largest entry of one where pivots are complete:
+    /// `[rank, n]` each.
+    pub(super) fn spanning(&self) -> [Grid; 2] {
+        let (n, rank) = (self.n, self.rank);
+        let [mut columns, mut rows] = [(); 2].map(|()| Grid::zeros(rank, n));
+        for k in 0..rank {
+            let per = 1.0 / self.factors[k * n + k];
+            columns[(k, self.rows[k])] = 1.0;
+            (k + 1..n).for_each(|i| columns[(k, self.rows[i])] = self.factors[i * n + k]);
+            (k..n).for_each(|j| rows[(k, self.columns[j])] = per * self.factors[k * n + j]);
+        }
+        [columns, rows]
     }
 
     /// `B x = x` for all columns; of a redundant system the solution with zeros where there was no pivot, if it has one.

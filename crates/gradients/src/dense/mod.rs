@@ -17,37 +17,12 @@ use crate::grid::{Grid, dot};
 use crate::input::StepInput;
 use crate::island::Island;
 use crate::pool::Pooled;
+use crate::residuals::Residuals;
 use crate::rows::responses;
-use crate::rules::{Bounces, GradientRules};
 use dynamics::Dynamics;
 use impact::Impact;
 use inverse::{Inverse, left_over};
 use lu::Lu;
-
-/// What is left of the linear system of an island, relative.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Residuals {
-    /// For changes of velocities, forces and controls.
-    pub(crate) solution: f64,
-    /// For those of q.
-    pub(crate) by_q: f64,
-    /// Of what different solutions do to the motion.
-    pub(crate) motion: f64,
-}
-
-impl Residuals {
-    pub(crate) fn largest(self) -> f64 {
-        self.solution.max(self.by_q).max(self.motion)
-    }
-
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self {
-            solution: self.solution.max(other.solution),
-            by_q: self.by_q.max(other.by_q),
-            motion: self.motion.max(other.motion),
-        }
-    }
-}
 
 /// An island with its matrices.
 pub(crate) struct Dense<'a> {
@@ -60,11 +35,12 @@ pub(crate) struct Dense<'a> {
     push: Grid,
     /// `L J`, `[m, n_v]`.
     pull: Grid,
+    /// B, until it is certified.
+    system: Pooled,
     /// `B^-1`
     inverse: Inverse,
     /// How many of the unknowns are independent.
     pub(crate) rank: usize,
-    pub(crate) residuals: Residuals,
     /// [`Dense::dynamics`], once it was asked for.
     dynamics: OnceCell<Dynamics>,
     /// What an impact within the step adds, where that is asked for.
@@ -88,8 +64,8 @@ impl Rectangle for Matrices {
 }
 
 impl<'a> Dense<'a> {
-    /// `whole`: all of its derivative is wanted, not products alone.
-    pub(crate) fn new(input: &StepInput<'a>, island: Island, whole: bool, rules: GradientRules) -> Self {
+    /// Before it is certified. `whole`: all of its derivative is wanted, not products alone.
+    pub(crate) fn new(input: &StepInput<'a>, island: Island, whole: bool) -> Self {
         let (equations, Matrices { j, responses }) = Equations::new(input, island, After::ByParts, |members, _, _, rows| {
             let j = rows.jacobian(members, members.last().map_or(0, |last| last.dofs().end));
             Matrices { responses: responses(members, &j), j }
@@ -111,51 +87,49 @@ impl<'a> Dense<'a> {
             row[i] += equations.unknowns[i].diagonal;
         }
         let lu = Lu::new(&system, m);
-        let mut out = Self {
+        let out = Self {
             equations,
             j,
             responses,
             push,
             pull,
             rank: lu.rank(),
+            system,
             inverse: Inverse::Factored(lu),
-            residuals: Residuals::default(),
             dynamics: OnceCell::new(),
             impact: None,
         };
         if whole {
             out.dynamics();
         }
-        out.certify(&system);
-        if rules.bounces == Bounces::AtImpact {
-            out.impact = out.impact();
-        }
         out
     }
 
     /// How well the linear system is solved. Where constraints are redundant: whether it has a solution for whatever goes
     /// in, and whether all of them do the same; otherwise the pseudo-inverse takes over.
-    fn certify(&mut self, system: &[f64]) {
-        let m = self.equations.unknowns.len();
-        let Inverse::Factored(lu) = &self.inverse else { return };
-        if self.rank == m {
-            self.residuals.solution = left_over(system, lu, m);
-            return;
-        }
-        let largest = |x: &[f64]| x.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+    fn certified(&mut self) -> Residuals {
+        let (m, system) = (self.equations.unknowns.len(), std::mem::take(&mut self.system));
         let mut left = Residuals::default();
-        for z in lu.left_null() {
-            // What a combination of equations that says nothing of impulses says of all that goes in, beside what the
-            // heaviest of them says alone.
-            let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
-            let sums = self.combination(&z);
-            let alone = (z.iter().filter(|&&x| x != 0.0).count() > 1).then(|| {
-                let mut alone = vec![0.0; m];
-                alone[heaviest] = z[heaviest];
-                self.combination(&alone)
-            });
-            for (part, (sum, one)) in sums.iter().zip(alone.as_ref().unwrap_or(&sums)).enumerate() {
-                let (sum, one) = (largest(sum), largest(one));
+        let Inverse::Factored(lu) = &self.inverse else { return left };
+        if self.rank == m {
+            left.solution = left_over(&system, lu, m);
+            return left;
+        }
+        // What combinations of equations that say nothing of impulses say of all that goes in, beside what the heaviest of each says
+        // alone.
+        let null = lu.left_null();
+        let mut sums = Grid::zeros(null.len(), m);
+        null.iter().enumerate().for_each(|(k, z)| sums.row_mut(k).copy_from_slice(z));
+        // Rows of zeros, as across the plane of what moves in one, say nothing of dF: of these alone less is asked.
+        let mut moved = Grid::zeros(null.len(), self.equations.n_v);
+        moved.add_product(1.0, &sums, &self.pull);
+        let asked = if moved.is_zero() { self.asked_of_rows(&self.slopes()) } else { self.asked() };
+        for (part, asked) in asked.iter().enumerate() {
+            let mut said = Grid::zeros(null.len(), asked.width());
+            said.add_product(1.0, &sums, asked);
+            for (k, z) in null.iter().enumerate() {
+                let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
+                let (sum, one) = (largest(said.row(k)), z[heaviest].abs() * largest(asked.row(heaviest)));
                 let most = if part == 0 { &mut left.by_q } else { &mut left.solution };
                 if sum > 0.0 {
                     *most = most.max(if one > 0.0 { sum / one } else { f64::INFINITY });
@@ -167,9 +141,13 @@ impl<'a> Dense<'a> {
             let all = (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE);
             left.motion = left.motion.max(largest(&moved) / all);
         }
-        self.residuals = left;
         if left.largest() > LARGEST_RESIDUAL {
-            self.inverse = Inverse::pseudo(system, m, SMALLEST_PIVOT);
+            self.inverse.make_pseudo(&system);
         }
+        left
     }
+}
+
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |l: f64, x| l.max(x.abs()))
 }

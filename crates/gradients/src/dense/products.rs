@@ -12,6 +12,8 @@ use crate::jacobian::Jacobian;
 use crate::krylov::Solved;
 use crate::momentum::momentum_product;
 use crate::pool::Pooled;
+use crate::residuals::Residuals;
+use crate::rules::{Bounces, GradientRules};
 use crate::system::{LinearSystem, Place};
 
 impl<'a> LinearSystem<'a> for Dense<'a> {
@@ -71,6 +73,14 @@ impl<'a> LinearSystem<'a> for Dense<'a> {
         (found, Solved::default())
     }
 
+    fn certify(&mut self, rules: GradientRules) -> Residuals {
+        let left = self.certified();
+        if rules.bounces == Bounces::AtImpact {
+            self.impact = self.impact();
+        }
+        left
+    }
+
     /// Its rank is known.
     fn contradiction(&self) -> Solved {
         Solved::default()
@@ -90,21 +100,6 @@ impl<'a> LinearSystem<'a> for Dense<'a> {
 }
 
 impl Dense<'_> {
-    /// `z^T (L J A^-1 dF + L ds)`, by q, v and ctrl.
-    pub(super) fn combination(&self, z: &[f64]) -> [Vec<f64>; 3] {
-        let [n_v, n_u] = [self.equations.n_v, self.equations.n_u];
-        let mut force = vec![0.0; n_v];
-        self.pull.add_transposed_times(1.0, z, &mut force);
-        let mut out = [vec![0.0; n_v], vec![0.0; n_v], vec![0.0; n_u]];
-        // Rows of zeros, as across the plane of what moves in one, say nothing of dF; of the others more is asked.
-        if force.iter().any(|&x| x != 0.0) {
-            self.dynamics();
-            self.equations.solve(&mut force);
-        }
-        self.add_back(&force, z, 1.0, out.each_mut().map(Vec::as_mut_slice));
-        out
-    }
-
     /// Adds `force^T dF + a z^T L ds` by q, v and ctrl.
     fn add_back(&self, force: &[f64], z: &[f64], a: f64, [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
         let Equations { members, rows, unknowns, .. } = &self.equations;

@@ -1,6 +1,8 @@
 //! Derivatives on the host, by `manyworlds_gradients`: any step, in double precision.
 
-use manyworlds_gradients::{Certificate, GradientRules, Inputs, Linearised, Outputs, StepInput};
+use manyworlds_gradients::{
+    Certificate, ContactInput, GradientRules, Inputs, Linearised, Outputs, Purpose, StepInput,
+};
 use manyworlds_shaders::Scalar;
 
 use super::request::WorldProduct;
@@ -17,26 +19,19 @@ pub(crate) trait Lineariser: Send + Sync {
 
 impl<T: Scalar> Lineariser for Shared<T> {
     fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        step.settled(step.input(self), |input| Linearised::new(input, rules))
+        step.linearised(step.input(self), Purpose::Jacobian, rules)
     }
 
     fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        step.settled(step.input(self), |input| Linearised::for_products(input, rules))
+        step.linearised(step.input(self), Purpose::Products, rules)
     }
 }
 
 impl WorldStep {
     /// The step linearised, with the impulses that leave least doubt about it.
-    fn settled<'a>(
-        &'a self,
-        mut input: StepInput<'a>,
-        linearise: impl Fn(&StepInput<'a>) -> Linearised<'a>,
-    ) -> Linearised<'a> {
-        let mut out = linearise(&input);
-        if let Some(contacts) = out.shared_out() {
-            input.contacts = self.shared_out.get_or_init(|| contacts);
-            out = linearise(&input);
-        }
+    fn linearised<'a>(&'a self, input: StepInput<'a>, purpose: Purpose, rules: GradientRules) -> Linearised<'a> {
+        let keep = |contacts| -> &'a [ContactInput] { self.shared_out.get_or_init(|| contacts) };
+        let mut out = Linearised::shared(input, purpose, rules, keep);
         out.add_problem(self.problem.clone());
         out
     }

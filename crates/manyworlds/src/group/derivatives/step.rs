@@ -86,7 +86,7 @@ pub(crate) struct WorldStep {
     /// First dof of each tree, then of each soft body, where there are any.
     pub(super) first: Vec<usize>,
     pub(super) contacts: Vec<ContactInput>,
-    /// The same with impulses shared out anew, where that was asked for ([`manyworlds_gradients::Linearised::shared_out`]).
+    /// The same with impulses shared out anew, where that was asked for ([`manyworlds_gradients::Linearised::shared`]).
     pub(super) shared_out: OnceLock<Vec<ContactInput>>,
     pub(super) blocks: Vec<BlockInput>,
     /// The last factor of a step that was solved at once, where that was kept.
