@@ -1,5 +1,6 @@
 //! What derivatives cost beside the step itself, in contact; the step at a tolerance of 1e-10, as derivatives want it, and of
-//! 1e-6: one world alone on one thread, and 64 at once on one thread (times of all of them).
+//! 1e-6: one world alone on one thread, and 64 at once on one thread (times of all of them). And products of worlds that rest on more
+//! contacts than it takes, and of bodies that deform, in both precisions.
 //! `cargo bench -p manyworlds-benches --bench gradients`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -133,5 +134,64 @@ fn batches(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, gradients, batches);
+/// Scenes, how many steps bring them to rest or nearly, and worlds.
+const RESTING: [(&str, u64, usize); 7] = [
+    ("humanoid", 60, 64),
+    ("hopper", 100, 64),
+    ("clutter", 60, 4),
+    ("arch", 100, 4),
+    ("table-pile", 60, 1),
+    ("soft-pinch", 60, 8),
+    ("soft-crawler", 60, 8),
+];
+
+fn resting(c: &mut Criterion) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let mut group = c.benchmark_group("products at rest");
+    group.sample_size(10);
+    for (scene, settle, count) in RESTING {
+        let model = manyworlds::load(scene, &ImportOptions::default()).unwrap().model;
+        for precision in [Precision::F64, Precision::F32] {
+            let options = BatchOptions { executor: Executor::Cpu, precision, ..BatchOptions::default() };
+            let mut batch = Batch::new(&[(&model, count)], &options).unwrap();
+            let n = batch.n_controls();
+            for step in 0..settle {
+                let controls: Vec<f64> = (0..n).map(|k| 0.2 * random::symmetric(1, 0, step, k as u64)).collect();
+                batch.step(&controls).unwrap();
+            }
+            batch.keep_steps(true).unwrap();
+            let here = batch.checkpoint().unwrap();
+            let ones = vec![1.0; count * model.n_v];
+            let worlds: Vec<usize> = (0..count).collect();
+            let [mut q, mut v, mut tau] = [0, 1, 2].map(|_| vec![0.0; count * model.n_v]);
+            let mut ctrl = vec![0.0; n];
+            let id = |what: &str| BenchmarkId::new(format!("{scene}, {count} worlds, {what}"), format!("{precision:?}"));
+            // Always the same step. What a restore takes is measured with it.
+            group.bench_function(id("step"), |b| {
+                pool.install(|| {
+                    b.iter(|| {
+                        batch.restore(&here).unwrap();
+                        batch.step::<f64>(&[]).unwrap();
+                    });
+                });
+            });
+            let mut valid = 0;
+            group.bench_function(id("product"), |b| {
+                pool.install(|| {
+                    b.iter(|| {
+                        let from = OutputSlices { q: &ones, v: &ones, ..OutputSlices::default() };
+                        let to =
+                            InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl, ..InputsMut::default() };
+                        let certificates = batch.back_all(&worlds, &from, to).unwrap();
+                        valid = certificates.iter().filter(|certificate| certificate.valid()).count();
+                    });
+                });
+            });
+            println!("{scene}, {precision:?}: {valid} of {count} certified");
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, gradients, batches, resting);
 criterion_main!(benches);

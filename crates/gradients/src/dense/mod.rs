@@ -115,8 +115,8 @@ impl<'a> Dense<'a> {
             left.solution = left_over(&system, lu, m);
             return left;
         }
-        // What combinations of equations that say nothing of impulses say of all that goes in, beside what the heaviest of each says
-        // alone.
+        // What combinations of equations that say nothing of impulses say of all that goes in, beside the most that any equation says: no
+        // motion gives that, and the derivative of what is nearest is off by as much.
         let null = lu.left_null();
         let mut sums = Grid::zeros(null.len(), m);
         null.iter().enumerate().for_each(|(k, z)| sums.row_mut(k).copy_from_slice(z));
@@ -127,18 +127,15 @@ impl<'a> Dense<'a> {
         for (part, asked) in asked.iter().enumerate() {
             let mut said = Grid::zeros(null.len(), asked.width());
             said.add_product(1.0, &sums, asked);
-            for (k, z) in null.iter().enumerate() {
-                let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
-                let (sum, one) = (largest(said.row(k)), z[heaviest].abs() * largest(asked.row(heaviest)));
-                let most = if part == 0 { &mut left.by_q } else { &mut left.solution };
-                if sum > 0.0 {
-                    *most = most.max(if one > 0.0 { sum / one } else { f64::INFINITY });
-                }
+            let (all, most) = (asked.largest(), if part == 0 { &mut left.by_q } else { &mut left.solution });
+            for (k, z) in null.iter().enumerate().filter(|_| all > 0.0) {
+                *most = most.max(largest(said.row(k)) / (dot(z, z).sqrt() * all));
             }
         }
+        let most = self.push.largest();
         for x in lu.null() {
             let moved: Vec<f64> = (0..self.equations.n_v).map(|i| dot(self.push.row(i), &x)).collect();
-            let all = (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE);
+            let all = (most * largest(&x)).max(f64::MIN_POSITIVE);
             left.motion = left.motion.max(largest(&moved) / all);
         }
         if left.largest() > LARGEST_RESIDUAL {

@@ -49,10 +49,10 @@ struct Limits {
     closed: f64,
     /// Pivots below this part of the largest count as none.
     pivot: f64,
-    /// What may be left of the equations, relative.
+    /// What may be left of the equations, relative to the largest of their terms.
     left: f64,
-    /// The same of redundant ones, relative to the largest of their terms: beyond, whether they contradict each other is for the
-    /// host to say, which looks at each combination of them by itself.
+    /// The same of redundant ones, which is what they contradict each other by: beyond, what is nearest to all of them is for the host to
+    /// find, since it is off from what solves some by as much.
     redundant: f64,
 }
 
@@ -61,9 +61,9 @@ impl Limits {
         let single = T::NAME != f64::NAME;
         let closed = closed_below(single);
         if single {
-            Self { closed, pivot: 1e-5, left: 2e-5, redundant: 0.0 }
+            Self { closed, pivot: 1e-5, left: 2e-5, redundant: 2e-5 }
         } else {
-            Self { closed, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-11 }
+            Self { closed, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-9 }
         }
     }
 }
