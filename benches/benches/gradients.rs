@@ -165,7 +165,8 @@ fn resting(c: &mut Criterion) {
             let worlds: Vec<usize> = (0..count).collect();
             let [mut q, mut v, mut tau] = [0, 1, 2].map(|_| vec![0.0; count * model.n_v]);
             let mut ctrl = vec![0.0; n];
-            let id = |what: &str| BenchmarkId::new(format!("{scene}, {count} worlds, {what}"), format!("{precision:?}"));
+            let id =
+                |what: &str| BenchmarkId::new(format!("{scene}, {count} worlds, {what}"), format!("{precision:?}"));
             // Always the same step. What a restore takes is measured with it.
             group.bench_function(id("step"), |b| {
                 pool.install(|| {

@@ -92,6 +92,33 @@ fn robots_in_contact() {
     }
 }
 
+/// Feet that stand close gaps which are not quite the same, and no motion keeps all of their points in place.
+#[test]
+fn robots_that_stand_have_derivatives_though_their_contacts_contradict_each_other_a_little() {
+    let options = precise();
+    for (scene, least) in [("hopper", 3), ("humanoid", 3)] {
+        let model = manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model;
+        let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
+        let mut checker = Checker::new(&model, &options, 2e-7).expect("a checker");
+        let mut judged = 0;
+        for step in 0..100 {
+            let control = |a| 0.2 * random::symmetric(1, 0, step, a as u64);
+            batch.step(&(0..model.actuators.len()).map(control).collect::<Vec<f64>>()).expect("a step");
+            if step % 5 != 0 {
+                continue;
+            }
+            let found = checker.compare(&batch.state(0).expect("a state")).expect("a comparison");
+            let certificate = &found.jacobian.certificate;
+            let contradict = certificate.rank < certificate.size && certificate.residual > 1e-11;
+            if contradict && certificate.valid() && certificate.margin > 1e-4 {
+                judged += 1;
+                assert!(found.error() < 1e-6, "{scene}, step {step}: {:#?}", found.blocks);
+            }
+        }
+        assert!(judged >= least, "{scene}: {judged} judged");
+    }
+}
+
 #[test]
 fn robots_in_compliant_contact_and_with_pyramids() {
     for solver in ["sap", "dantzig"] {

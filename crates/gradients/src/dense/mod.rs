@@ -66,10 +66,11 @@ impl Rectangle for Matrices {
 impl<'a> Dense<'a> {
     /// Before it is certified. `whole`: all of its derivative is wanted, not products alone.
     pub(crate) fn new(input: &StepInput<'a>, island: Island, whole: bool) -> Self {
-        let (equations, Matrices { j, responses }) = Equations::new(input, island, After::ByParts, |members, _, _, rows| {
-            let j = rows.jacobian(members, members.last().map_or(0, |last| last.dofs().end));
-            Matrices { responses: responses(members, &j), j }
-        });
+        let (equations, Matrices { j, responses }) =
+            Equations::new(input, island, After::ByParts, |members, _, _, rows| {
+                let j = rows.jacobian(members, members.last().map_or(0, |last| last.dofs().end));
+                Matrices { responses: responses(members, &j), j }
+            });
         let (n_v, m) = (equations.n_v, equations.unknowns.len());
         let (mut push, mut pull) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
         let mut column = Pooled::zeros(n_v);

@@ -1,8 +1,6 @@
 //! Derivatives on the host, by `manyworlds_gradients`: any step, in double precision.
 
-use manyworlds_gradients::{
-    Certificate, ContactInput, GradientRules, Inputs, Linearised, Outputs, Purpose, StepInput,
-};
+use manyworlds_gradients::{Certificate, ContactInput, GradientRules, Inputs, Linearised, Outputs, Purpose, StepInput};
 use manyworlds_shaders::Scalar;
 
 use super::request::WorldProduct;
