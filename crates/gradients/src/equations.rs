@@ -55,13 +55,16 @@ pub(crate) struct Equations<'a> {
     pub(crate) closed: usize,
 }
 
+/// Solves `A x = x` of everything that moves, or tells that it cannot.
+type SolveAll<'s> = dyn Fn(&[Member], &[Deformable], &mut [f64]) -> bool + 's;
+
 /// Where v+ of an island comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum After<'s> {
     /// It is this.
     Known(&'s [f64]),
-    /// From the impulses: this solves `A x = x` of everything, or tells that it cannot.
-    Whole(&'s dyn Fn(&[Member], &[Deformable], &mut [f64]) -> bool),
+    /// From the impulses, by this.
+    Whole(&'s SolveAll<'s>),
     /// From the impulses, subsystem by subsystem.
     ByParts,
 }
