@@ -92,29 +92,32 @@ fn robots_in_contact() {
     }
 }
 
-/// Feet that stand close gaps which are not quite the same, and no motion keeps all of their points in place.
+/// Feet that stand close gaps which are not quite the same, and no motion keeps all of their points in place. By q alone that contradicts
+/// itself; differences by anything else are as good as such steps are unique, to 1e-10 m/s.
 #[test]
 fn robots_that_stand_have_derivatives_though_their_contacts_contradict_each_other_a_little() {
-    let options = precise();
     for (scene, least) in [("hopper", 3), ("humanoid", 3)] {
         let model = manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model;
-        let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
-        let mut checker = Checker::new(&model, &options, 2e-7).expect("a checker");
+        // Steps that are solved less closely leave gaps that differ by more.
+        let mut batch = Batch::new(&[(&model, 1)], &BatchOptions { tolerance: 1e-6, ..precise() }).expect("a batch");
+        let mut checker = Checker::new(&model, &precise(), 2e-6).expect("a checker");
         let mut judged = 0;
         for step in 0..100 {
             let control = |a| 0.2 * random::symmetric(1, 0, step, a as u64);
             batch.step(&(0..model.actuators.len()).map(control).collect::<Vec<f64>>()).expect("a step");
-            if step % 5 != 0 {
+            if step % 2 != 0 {
                 continue;
             }
             let found = checker.compare(&batch.state(0).expect("a state")).expect("a comparison");
             let certificate = &found.jacobian.certificate;
             let contradict = certificate.rank < certificate.size && certificate.residual > 1e-11;
-            if contradict && certificate.valid() && certificate.margin > 1e-4 {
+            if contradict && certificate.valid() && certificate.margin > 1e-5 {
                 judged += 1;
-                assert!(found.error() < 1e-6, "{scene}, step {step}: {:#?}", found.blocks);
+                let by_q = found.blocks.iter().filter(|block| block.name.ends_with("_dq"));
+                by_q.for_each(|block| assert!(block.error < 1e-6, "{scene}, step {step}: {block:#?}"));
             }
         }
+        println!("{scene}: {judged} judged");
         assert!(judged >= least, "{scene}: {judged} judged");
     }
 }

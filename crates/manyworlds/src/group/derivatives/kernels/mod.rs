@@ -61,7 +61,7 @@ impl Limits {
         let single = T::NAME != f64::NAME;
         let closed = closed_below(single);
         if single {
-            Self { closed, pivot: 1e-5, left: 2e-5, redundant: 2e-5 }
+            Self { closed, pivot: 1e-5, left: 2e-5, redundant: LARGEST_RESIDUAL }
         } else {
             Self { closed, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-9 }
         }
