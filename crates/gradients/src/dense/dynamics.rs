@@ -48,20 +48,24 @@ impl Dense<'_> {
 
     /// `L ds` by the same.
     pub(super) fn asked_of_rows(&self, slopes: &Slopes) -> [Grid; 3] {
-        let Equations { rows, unknowns, n_v, n_u, .. } = &self.equations;
+        let Equations { unknowns, n_v, n_u, .. } = &self.equations;
         let mut out = [*n_v, *n_v, *n_u].map(|width| Grid::zeros(unknowns.len(), width));
         self.add_equations(&slopes.by_q, &mut out[0]);
         slopes.by_v.iter().for_each(|by_v| self.add_equations(by_v, &mut out[1]));
-        if !rows.by_ctrl.is_empty() {
-            let mut by_ctrl = Grid::zeros(self.j.height(), *n_u);
-            rows.by_ctrl.iter().for_each(|&(row, control, x)| by_ctrl[(row, control)] += x);
-            self.add_equations(&by_ctrl, &mut out[2]);
-        }
+        self.rows_by_ctrl().iter().for_each(|by_ctrl| self.add_equations(by_ctrl, &mut out[2]));
         out
     }
 
+    /// ds by ctrl, where rows hang on it.
+    pub(super) fn rows_by_ctrl(&self) -> Option<Grid> {
+        let Equations { rows, n_u, .. } = &self.equations;
+        let mut out = (!rows.by_ctrl.is_empty()).then(|| Grid::zeros(self.j.height(), *n_u))?;
+        rows.by_ctrl.iter().for_each(|&(row, control, x)| out[(row, control)] += x);
+        Some(out)
+    }
+
     /// `to += L from`
-    fn add_equations(&self, from: &Grid, to: &mut Grid) {
+    pub(super) fn add_equations(&self, from: &Grid, to: &mut Grid) {
         let unknowns = self.equations.unknowns.iter().enumerate();
         unknowns.for_each(|(i, unknown)| unknown.add_equation(1.0, from, to.row_mut(i)));
     }

@@ -30,11 +30,7 @@ impl Dense<'_> {
             let (k, to) = (k.row(i), ctrl.row_mut(i));
             momentum.ctrl.iter().for_each(|&(dof, control, x)| to[control] = x.mul_add(k[dof], to[control]));
         }
-        if !self.equations.rows.by_ctrl.is_empty() {
-            let mut rows = Grid::zeros(self.j.height(), self.equations.n_u);
-            self.equations.rows.by_ctrl.iter().for_each(|&(row, control, x)| rows[(row, control)] += x);
-            self.hold_back(&rows, &mut ctrl);
-        }
+        self.rows_by_ctrl().iter().for_each(|rows| self.hold_back(rows, &mut ctrl));
         let tau = self.by_tau(k);
         ([q, v, tau, ctrl], [h * response, momentum.largest_by_ctrl() * response])
     }
@@ -57,7 +53,7 @@ impl Dense<'_> {
             return;
         }
         let mut x = Grid::zeros(self.equations.unknowns.len(), rows.width());
-        self.equations.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
+        self.add_equations(rows, &mut x);
         self.inverse.solve_all(&mut x);
         dv.add_product(-1.0, &self.push, &x);
     }
