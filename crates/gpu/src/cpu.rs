@@ -6,10 +6,11 @@ use crate::clock::Instant;
 
 use manyworlds_shaders::{Args, Buffer, Kind, LANES, Scalar};
 
+use crate::copies::{Copied, Copies};
 use crate::error::GpuError;
 use crate::passing::Passing;
 use crate::recording::{BufferId, BufferSpec, Dispatch, Recording};
-use crate::store::{Store, Ticket, Timings, Traffic, other_type, outside};
+use crate::store::{Store, Ticket, Timings, Traffic, other_store, other_type, outside};
 
 /// Buffers of a chunk in main memory.
 #[derive(Debug, Clone)]
@@ -210,6 +211,24 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
         }
         values.copy_from_slice(span(name, buffer.scalars_mut(), at, values.len())?);
         self.traffic.downloaded += size_of_val(values) as u64;
+        Ok(())
+    }
+
+    fn copy(&mut self, buffers: &[BufferId]) -> Result<Copies<T>, GpuError> {
+        let one = |&id: &BufferId| Ok(Copied::Here(self.buffer(id).ok_or_else(|| missing(id))?.clone()));
+        Ok(Copies { all: buffers.iter().map(one).collect::<Result<_, GpuError>>()? })
+    }
+
+    fn load(&mut self, buffers: &[BufferId], copies: &Copies<T>) -> Result<(), GpuError> {
+        for (at, &id) in buffers.iter().enumerate() {
+            let (name, buffer) = self.existing(id)?;
+            match (buffer, copies.all.get(at)) {
+                (Buffer::Tile(to), Some(Copied::Here(Buffer::Tile(from)))) => to.clone_from(from),
+                (Buffer::Real(to), Some(Copied::Here(Buffer::Real(from)))) => to.clone_from(from),
+                (Buffer::Index(to), Some(Copied::Here(Buffer::Index(from)))) => to.clone_from(from),
+                _ => return Err(other_store(name)),
+            }
+        }
         Ok(())
     }
 

@@ -12,12 +12,13 @@ use rayon::prelude::*;
 use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
 use crate::allocation::{SMALLEST, create, grown};
+use crate::copies::{Copied, Copies};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
 use crate::pipelines::{Pipeline, Variant};
 use crate::readback::Readback;
 use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Part, Recording};
-use crate::store::{RoundTrips, Store, Ticket, Timings, Traffic, other_type, outside};
+use crate::store::{RoundTrips, Store, Ticket, Timings, Traffic, other_store, other_type, outside};
 use crate::timestamps::Timestamps;
 
 /// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
@@ -403,6 +404,43 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
 
     fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {
         self.read_pod(id, false, 0, values)
+    }
+
+    fn copy(&mut self, buffers: &[BufferId]) -> Result<Copies<T>, GpuError> {
+        let (device, mut all) = (Arc::clone(&self.device), Vec::with_capacity(buffers.len()));
+        let mut encoder = device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for &id in buffers {
+            let held = self.existing(id)?;
+            let bytes = held.len as u64 * self.element_bytes(held.spec.kind);
+            let buffer = create(device.guard(), held.spec.name, bytes.max(SMALLEST), BufferUsages::empty())?;
+            encoder.copy_buffer_to_buffer(&held.buffer, 0, &buffer, 0, Some(bytes));
+            all.push(Copied::There { buffer, len: held.len, bytes });
+        }
+        device.guarded(|| "copying buffers".into(), || device.queue.submit([encoder.finish()]))?;
+        self.round_trips.submissions += 1;
+        Ok(Copies { all })
+    }
+
+    fn load(&mut self, buffers: &[BufferId], copies: &Copies<T>) -> Result<(), GpuError> {
+        let device = Arc::clone(&self.device);
+        let mut encoder = device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for (at, &id) in buffers.iter().enumerate() {
+            let held = self.existing(id)?;
+            let Some(Copied::There { buffer, len, bytes }) = copies.all.get(at) else {
+                return Err(other_store(held.spec.name));
+            };
+            if *bytes != *len as u64 * self.element_bytes(held.spec.kind) {
+                return Err(other_store(held.spec.name));
+            }
+            self.resize(id, *len)?;
+            if let Some(held) = self.held.get_mut(id.at()) {
+                encoder.copy_buffer_to_buffer(buffer, 0, &held.buffer, 0, Some(*bytes));
+                held.readback.forget();
+            }
+        }
+        device.guarded(|| "loading buffers".into(), || device.queue.submit([encoder.finish()]))?;
+        self.round_trips.submissions += 1;
+        Ok(())
     }
 
     fn read_index(&mut self, id: BufferId, values: &mut [u32]) -> Result<(), GpuError> {

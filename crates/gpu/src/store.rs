@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use manyworlds_shaders::Scalar;
 use wgpu::SubmissionIndex;
 
+use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::recording::{BufferId, Recording};
 
@@ -73,6 +74,18 @@ pub trait Store<T: Scalar>: Send + Sync {
     /// # Errors
     /// As there.
     fn read_part(&mut self, buffer: BufferId, at: usize, values: &mut [T]) -> Result<(), GpuError>;
+
+    /// Copies what some buffers hold, without a way through the host.
+    ///
+    /// # Errors
+    /// If one does not exist, or the device does not have the memory.
+    fn copy(&mut self, buffers: &[BufferId]) -> Result<Copies<T>, GpuError>;
+
+    /// Makes buffers hold what was copied, one by one, from a store of the same executor, tile and device.
+    ///
+    /// # Errors
+    /// If they are of other kinds or of another executor, or as of [`Self::resize`].
+    fn load(&mut self, buffers: &[BufferId], copies: &Copies<T>) -> Result<(), GpuError>;
 
     /// The numbers of a buffer where they lie; none where the host has to read them.
     fn numbers(&self, _: BufferId) -> Option<&[T]> {
@@ -214,6 +227,10 @@ impl Timings {
 
 pub(crate) fn outside(buffer: &'static str, end: usize, len: usize) -> GpuError {
     GpuError::Recording { kernel: buffer, reason: format!("elements up to {end} of a buffer of {len}") }
+}
+
+pub(crate) fn other_store(buffer: &'static str) -> GpuError {
+    GpuError::Recording { kernel: buffer, reason: "what was copied is of another executor, kind or number".into() }
 }
 
 pub(crate) fn other_type(buffer: &'static str) -> GpuError {

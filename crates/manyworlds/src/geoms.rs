@@ -93,7 +93,7 @@ impl GeomParameter {
 }
 
 /// The geoms of every world of a chunk, once one of them differs from the model's.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct GeomOverrides {
     n_geom: usize,
     /// `[worlds][geoms]`, m.
@@ -136,6 +136,11 @@ impl GeomOverrides {
             friction: &self.friction[own.clone()],
             restitution: &self.restitution[own],
         }
+    }
+
+    /// Memory they take, B.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.sizes[..]) + size_of_val(&self.friction[..]) + size_of_val(&self.restitution[..])
     }
 
     /// Appends all of it to a checkpoint.

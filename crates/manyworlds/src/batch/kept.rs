@@ -1,20 +1,16 @@
 //! Steps of all worlds that are gone back through one by one, in loops of a trainer's own.
 
-use std::sync::Arc;
-
 use manyworlds_gradients::{Certificate, GradientRules, Inputs, Outputs};
-use rayon::prelude::*;
 
 use super::Batch;
 use super::derivatives::check_outputs;
-use crate::group::{Lineariser, WorldStep};
+use crate::group::{Request, TakenSteps, WorldProduct};
 use crate::{Error, State};
 
 /// One step of every world of a batch, kept to go back through it later, whatever happens to the batch meanwhile: what a
 /// policy that looks at states needs, which [`Batch::backward`] cannot know of.
 pub struct KeptStep {
-    /// By group: what its steps are linearised with, and the steps of its worlds.
-    groups: Vec<(Arc<dyn Lineariser>, Vec<WorldStep>)>,
+    groups: Vec<Box<dyn TakenSteps>>,
     rules: GradientRules,
 }
 
@@ -25,14 +21,10 @@ impl std::fmt::Debug for KeptStep {
 }
 
 impl KeptStep {
-    fn steps(&self) -> impl Iterator<Item = &WorldStep> {
-        self.groups.iter().flat_map(|(_, steps)| steps)
-    }
-
     /// Number of worlds.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.groups.iter().map(|(_, steps)| steps.len()).sum()
+        self.groups.iter().map(|group| group.len()).sum()
     }
 
     /// Whether there is no world.
@@ -44,22 +36,22 @@ impl KeptStep {
     /// Memory it takes, B.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.steps().map(WorldStep::bytes).sum()
+        self.groups.iter().map(|group| group.bytes()).sum()
     }
 
     /// States of all worlds after the step, q, v and act.
     pub fn after(&self) -> impl Iterator<Item = &State> {
-        self.steps().map(|step| &step.after)
+        self.groups.iter().flat_map(|group| (0..group.len()).map(|world| group.after(world)))
     }
 
     /// Gradients of a loss by what went into the step, from those by the states after it, world by world, and how far to
-    /// trust each: products with transposed Jacobians, side by side on all threads. An empty part of an output stands for
-    /// zeros. What is not finite is given as zero, and flagged.
+    /// trust each: products with transposed Jacobians, as of [`Batch::differentiate`] and by whom that would have asked
+    /// when the step was kept. An empty part of an output stands for zeros. What is not finite is given as zero, and flagged.
     ///
     /// A world that was reset after the step starts a chain of its own: give zeros for it.
     ///
     /// # Errors
-    /// [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
+    /// [`Error::Length`] or [`Error::NotFinite`] for wrong outputs; a device that fails.
     pub fn back(&self, outputs: &[Outputs]) -> Result<Vec<(Inputs, Certificate)>, Error> {
         let expected = self.len();
         if outputs.len() != expected {
@@ -68,31 +60,49 @@ impl KeptStep {
         for (world, (output, state)) in outputs.iter().zip(self.after()).enumerate() {
             check_outputs(world, output, [state.v.len(), state.act.len()])?;
         }
+        self.back_from(outputs)
+    }
+
+    /// [`Self::back`] of as many outputs as there are worlds.
+    pub(super) fn back_from(&self, outputs: &[Outputs]) -> Result<Vec<(Inputs, Certificate)>, Error> {
         let mut rest = outputs;
-        let mut out = Vec::with_capacity(expected);
-        for (lineariser, steps) in &self.groups {
-            let (own, others) = rest.split_at(steps.len());
+        let mut out = Vec::with_capacity(self.len());
+        for group in &self.groups {
+            let (own, others) = rest.split_at(group.len());
             rest = others;
-            let pairs = steps.par_iter().zip(own);
-            out.par_extend(pairs.map(|(step, output)| lineariser.for_products(step, self.rules).back(output)));
+            let zeros = |n: usize| vec![0.0; n];
+            let room = |world: usize| {
+                let (State { v, act, .. }, n_u) = (group.after(world), group.n_controls());
+                let [q, v, tau] = [(); 3].map(|()| zeros(v.len()));
+                Inputs { q, v, tau, ctrl: zeros(n_u), act: zeros(act.len()) }
+            };
+            let mut inputs: Vec<Inputs> = (0..group.len()).map(room).collect();
+            let pairs = own.iter().zip(&mut inputs).enumerate();
+            let requests = pairs.map(|(world, (from, to))| request(world, from, to)).collect();
+            let mut certificates = group.differentiate(self.rules, requests)?;
+            certificates.sort_unstable_by_key(|&(world, _)| world);
+            out.extend(inputs.into_iter().zip(certificates.into_iter().map(|(_, certificate)| certificate)));
         }
         Ok(out)
     }
 }
 
+/// The product of one world of a group.
+fn request<'a>(world: usize, from: &'a Outputs, to: &'a mut Inputs) -> Request<'a> {
+    let Inputs { q, v, tau, ctrl, act } = to;
+    let product = WorldProduct::Back { from: [&from.q, &from.v, &from.act], to: [q, v, tau, ctrl, act] };
+    Request { order: world, world, product }
+}
+
 impl Batch {
     /// The last step of every world, kept for [`KeptStep::back`]. [`Batch::keep_steps`] comes before the step;
-    /// [`Batch::set_gradient_rules`] is heeded as it is now.
+    /// [`Batch::set_gradient_rules`] and [`Batch::set_derivatives_by`] are heeded as they are now.
     ///
     /// # Errors
     /// [`Error::NoGradient`] where no step was kept, as after a reset; a device that fails.
     pub fn kept_step(&mut self) -> Result<KeptStep, Error> {
-        let mut groups = Vec::with_capacity(self.groups.len());
-        for group in &mut self.groups {
-            let all: Vec<usize> = (0..group.len()).collect();
-            let steps = group.last_steps(&all, true)?;
-            groups.push((group.lineariser(), steps));
-        }
-        Ok(KeptStep { groups, rules: self.rules })
+        let (by, rules) = (self.derivatives_by, self.rules);
+        let groups = self.groups.iter_mut().map(|group| group.take(by, rules)).collect::<Result<_, Error>>()?;
+        Ok(KeptStep { groups, rules })
     }
 }

@@ -4,8 +4,7 @@ use manyworlds_gradients::{Certificate, Inputs, Outputs};
 use manyworlds_model::Model;
 use rayon::prelude::*;
 
-use super::Batch;
-use crate::group::WorldStep;
+use super::{Batch, KeptStep};
 use crate::{Error, State};
 
 /// Steps of a batch that can be gone through backwards.
@@ -160,7 +159,8 @@ impl Batch {
                 out.checkpoints.push((step, self.checkpoint()?));
             }
             self.step_of(&out, step)?;
-            let bytes = self.groups.iter().map(|group| group.tape_bytes()).sum();
+            let (by, rules) = (self.derivatives_by, self.rules);
+            let bytes = self.groups.iter().map(|group| group.taken_bytes(by, rules)).sum();
             out.step_bytes = out.step_bytes.max(bytes);
             if step == 0 {
                 // Half of what is left beside a few steps and the batch itself.
@@ -249,62 +249,49 @@ impl Batch {
                 let mut tape = Vec::with_capacity(end - at);
                 for step in at..end {
                     self.step_of(rollout, step)?;
-                    tape.push(self.tape()?);
+                    tape.push(self.kept_step()?);
                 }
                 out.recomputed += end - at;
                 let held: usize = extra.iter().map(|(_, bytes)| bytes.len()).sum();
-                let kept: usize = tape.iter().flatten().map(WorldStep::bytes).sum();
+                let kept: usize = tape.iter().map(KeptStep::bytes).sum();
                 out.peak_bytes = out.peak_bytes.max(rollout.bytes() + aside + held + kept);
-                self.back_through(&tape, at, &mut out.worlds, loss);
+                back_through(&tape, at, &mut out.worlds, loss)?;
                 end = at;
                 extra.retain(|(at, _)| *at < end);
             }
         }
         Ok(out)
     }
+}
 
-    /// What the last step of every world was.
-    fn tape(&mut self) -> Result<Vec<WorldStep>, Error> {
-        let mut out = Vec::with_capacity(self.len());
-        for group in &mut self.groups {
-            let all: Vec<usize> = (0..group.len()).collect();
-            out.extend(group.last_steps(&all, true)?);
-        }
-        Ok(out)
+/// Through some steps, the first of which has number `first`, backwards.
+fn back_through(
+    tape: &[KeptStep],
+    first: usize,
+    worlds: &mut [WorldGradient],
+    loss: &(impl Fn(usize, usize, &State, &mut Outputs) -> f64 + Sync),
+) -> Result<(), Error> {
+    for (index, kept) in tape.iter().enumerate().rev() {
+        let step = first + index;
+        let states: Vec<&State> = kept.after().collect();
+        let before = |(world, (gradient, after)): (usize, (&mut WorldGradient, &State))| {
+            let zeros = |like: &[f64]| vec![0.0; like.len()];
+            let WorldGradient { q, v, act, .. } = gradient;
+            let mut own = Outputs { q: zeros(q), v: zeros(v), act: zeros(act) };
+            let added = loss(step, world, after, &mut own);
+            for (sum, own) in [(&mut *q, own.q), (&mut *v, own.v), (&mut *act, own.act)] {
+                sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+            }
+            let outputs = Outputs { q: std::mem::take(q), v: std::mem::take(v), act: std::mem::take(act) };
+            gradient.loss += added;
+            outputs
+        };
+        let outputs: Vec<Outputs> = worlds.par_iter_mut().zip(states).enumerate().map(before).collect();
+        let found = kept.back_from(&outputs)?;
+        let gradients = worlds.iter_mut().zip(found);
+        gradients.for_each(|(gradient, (inputs, certificate))| gradient.step_back(step, inputs, certificate));
     }
-
-    /// Through some steps, the first of which has number `first`, backwards.
-    fn back_through(
-        &self,
-        tape: &[Vec<WorldStep>],
-        first: usize,
-        worlds: &mut [WorldGradient],
-        loss: &(impl Fn(usize, usize, &State, &mut Outputs) -> f64 + Sync),
-    ) {
-        let (mut rest, rules) = (worlds, self.rules);
-        for (group, &begin) in self.groups.iter().zip(&self.starts) {
-            let (own, others) = rest.split_at_mut(group.len());
-            rest = others;
-            let lineariser = group.lineariser();
-            own.par_iter_mut().enumerate().for_each(|(local, gradient)| {
-                let world = begin + local;
-                for (index, steps) in tape.iter().enumerate().rev() {
-                    let (step, taken) = (first + index, &steps[world]);
-                    let zeros = |like: &[f64]| vec![0.0; like.len()];
-                    let WorldGradient { q, v, act, .. } = gradient;
-                    let mut own = Outputs { q: zeros(q), v: zeros(v), act: zeros(act) };
-                    let added = loss(step, world, &taken.after, &mut own);
-                    for (sum, own) in [(&mut *q, own.q), (&mut *v, own.v), (&mut *act, own.act)] {
-                        sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
-                    }
-                    let outputs = Outputs { q: std::mem::take(q), v: std::mem::take(v), act: std::mem::take(act) };
-                    gradient.loss += added;
-                    let (inputs, certificate) = lineariser.for_products(taken, rules).back(&outputs);
-                    gradient.step_back(step, inputs, certificate);
-                }
-            });
-        }
-    }
+    Ok(())
 }
 
 #[cfg(test)]

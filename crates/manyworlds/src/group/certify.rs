@@ -11,9 +11,6 @@ use manyworlds_shaders::soft::body::soft_info;
 use super::chunk::Chunk;
 use crate::{Error, Summary};
 
-/// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
-const LOOSE: f64 = 10.0;
-
 /// Bits that tell kernels which lanes to leave alone.
 const OF_THE_HOST: u32 = status::SHARED | status::GAVE_WAY | status::ASKING;
 
@@ -32,13 +29,11 @@ fn relaxed(left_out: f64) -> u32 {
 }
 
 impl<T: Scalar> Chunk<T> {
-    /// Certificates of all worlds with the impulses as they are stored, and the residual above which a step is not
-    /// differentiated, N s.
-    pub(super) fn stored(&mut self) -> Result<(Vec<Summary>, f64), Error> {
+    /// Certificates of all worlds with the impulses as they are stored.
+    pub(super) fn stored(&mut self) -> Result<Vec<Summary>, Error> {
         let mut summaries = Vec::new();
         self.sum_up(Of::Stored, &mut summaries)?;
-        // A residual that the solver was content with may be above its tolerance by rounding.
-        Ok((summaries, LOOSE * self.shared.tolerance))
+        Ok(summaries)
     }
 
     /// Appends the certificate of every world.

@@ -10,7 +10,7 @@ use super::Group;
 use super::backend::Backend;
 use super::chunk::Chunk;
 use super::derivatives::{
-    Certificates, ContactChanges, Differentiable, Geometry, Lineariser, Request, WorldStep, step_bytes,
+    Certificates, ContactChanges, Differentiable, Geometry, Lineariser, Request, Taken, TakenSteps, WorldStep,
 };
 use super::kept::Kept;
 use crate::{DerivativesBy, Error, Integrator};
@@ -44,7 +44,7 @@ impl<T: Scalar> Group<T> {
             return false;
         }
         match by {
-            DerivativesBy::Best => !matches!(&self.backend, Backend::Device(device) if device.is_software()),
+            DerivativesBy::Best => !matches!(&self.maker.backend, Backend::Device(device) if device.is_software()),
             DerivativesBy::Host => false,
             DerivativesBy::Kernels => true,
         }
@@ -58,9 +58,9 @@ impl<T: Scalar> Group<T> {
     ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let parts = by_chunk(&mut self.chunks, self.chunk_worlds, requests, |request| request.world);
-        let found: Vec<_> = if self.backend.side_by_side() {
+        let found: Vec<_> = if self.maker.backend.side_by_side() {
             let one = |(chunk, first, asked): Part<'_, T, Request<'a>>| {
-                let mut own = chunk.begin(rules, first, asked)?;
+                let mut own = chunk.begin(rules, first, asked, None)?;
                 chunk.go_on(geometry, &mut own)?;
                 chunk.end(own)
             };
@@ -69,7 +69,7 @@ impl<T: Scalar> Group<T> {
             // The device works on one chunk while the host has its part in another.
             let mut under_way = Vec::with_capacity(parts.len());
             for (chunk, first, asked) in parts {
-                let own = chunk.begin(rules, first, asked)?;
+                let own = chunk.begin(rules, first, asked, None)?;
                 under_way.push((chunk, own));
             }
             for (chunk, own) in &mut under_way {
@@ -83,6 +83,33 @@ impl<T: Scalar> Group<T> {
             left.extend(others);
         }
         Ok((certificates, left))
+    }
+
+    /// The last steps of some worlds, in their order.
+    fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error> {
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let (shared, side_by_side) = (Arc::clone(&self.shared), self.maker.backend.side_by_side());
+        let of_part = |(chunk, first, asked): Part<'_, T, (usize, usize)>| {
+            let numbers = chunk.step_numbers()?;
+            let step =
+                |(order, world): (usize, usize)| Ok((order, numbers.step(&shared, geometry, world - first, false)?));
+            if side_by_side {
+                asked.into_iter().map(step).collect::<Result<Vec<_>, Error>>()
+            } else {
+                // Chunks take turns on a device: threads share out the worlds of each.
+                asked.into_par_iter().map(step).collect()
+            }
+        };
+        let asked = worlds.iter().copied().enumerate().collect();
+        let parts = by_chunk(&mut self.chunks, self.chunk_worlds, asked, |&(_, world)| world);
+        let found: Vec<_> = if side_by_side {
+            parts.into_par_iter().map(of_part).collect::<Result<_, Error>>()?
+        } else {
+            parts.into_iter().map(of_part).collect::<Result<_, Error>>()?
+        };
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        found.sort_unstable_by_key(|&(order, _)| order);
+        Ok(found.into_iter().map(|(_, step)| step).collect())
     }
 }
 
@@ -108,7 +135,7 @@ impl<T: Scalar> Differentiable for Group<T> {
             return Err(Error::Option { option: "substeps", expected: "1 for derivatives", found });
         }
         if self.geometry.is_none() {
-            self.geometry = Some(Geometry::new(&self.shared)?);
+            self.geometry = Some(Arc::new(Geometry::new(&self.shared)?));
         }
         for (number, chunk) in self.chunks.iter_mut().enumerate() {
             let before = chunk.before.get_or_insert_with(Kept::default);
@@ -128,34 +155,25 @@ impl<T: Scalar> Differentiable for Group<T> {
         let by_kernels = self.kernels_differentiate(by);
         let (certificates, left) = if by_kernels { self.by_kernels(rules, requests)? } else { (Vec::new(), requests) };
         let worlds: Vec<usize> = left.iter().map(|request| request.world).collect();
-        let steps = self.last_steps(&worlds, false)?;
+        let steps = self.last_steps(&worlds)?;
         Ok((certificates, left.into_iter().zip(steps).collect()))
     }
 
-    fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {
+    fn take(&mut self, by: DerivativesBy, rules: GradientRules) -> Result<Box<dyn TakenSteps>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let (shared, side_by_side) = (Arc::clone(&self.shared), self.backend.side_by_side());
-        let of_part = |(chunk, first, asked): Part<'_, T, (usize, usize)>| {
-            let numbers = chunk.step_numbers()?;
-            let step =
-                |(order, world): (usize, usize)| Ok((order, numbers.step(&shared, geometry, world - first, lean)?));
-            if side_by_side {
-                asked.into_iter().map(step).collect::<Result<Vec<_>, Error>>()
-            } else {
-                // Chunks take turns on a device: threads share out the worlds of each.
-                asked.into_par_iter().map(step).collect()
-            }
-        };
-        let asked = worlds.iter().copied().enumerate().collect();
-        let parts = by_chunk(&mut self.chunks, self.chunk_worlds, asked, |&(_, world)| world);
-        let found: Vec<_> = if side_by_side {
-            parts.into_par_iter().map(of_part).collect::<Result<_, Error>>()?
+        let by_kernels = self.kernels_differentiate(by).then_some(rules);
+        let copy = |chunk: &mut Chunk<T>| chunk.copy_step(geometry, by_kernels);
+        let chunks = if self.maker.backend.side_by_side() {
+            self.chunks.par_iter_mut().map(copy).collect::<Result<_, Error>>()?
         } else {
-            parts.into_iter().map(of_part).collect::<Result<_, Error>>()?
+            self.chunks.iter_mut().map(copy).collect::<Result<_, Error>>()?
         };
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
-        found.sort_unstable_by_key(|&(order, _)| order);
-        Ok(found.into_iter().map(|(_, step)| step).collect())
+        Ok(Box::new(Taken::new(&self.maker, geometry, chunks, self.chunk_worlds)))
+    }
+
+    fn taken_bytes(&self, by: DerivativesBy, rules: GradientRules) -> usize {
+        let by_kernels = self.kernels_differentiate(by).then_some(rules);
+        self.chunks.iter().map(|chunk| chunk.copy_bytes(by_kernels)).sum()
     }
 
     fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
@@ -194,14 +212,5 @@ impl<T: Scalar> Differentiable for Group<T> {
         }
         let (c, w) = self.place(world);
         self.chunks[c].step_numbers()?.by_timestep(&self.shared, w)
-    }
-
-    fn tape_bytes(&self) -> usize {
-        let own = |chunk: &Chunk<T>| chunk.sets.iter().any(|set| set.step.dims.param_lanes == 1);
-        let bytes = |chunk: &Chunk<T>| -> usize {
-            let worlds = chunk.host.worlds.iter();
-            worlds.map(|world| step_bytes(&self.shared, world.contacts.len(), own(chunk))).sum()
-        };
-        self.chunks.iter().map(bytes).sum()
     }
 }

@@ -15,6 +15,7 @@ mod home;
 mod inspect;
 mod kept;
 mod left;
+mod maker;
 mod params;
 mod problem;
 mod record;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 
 use manyworlds_contact::tree::device_reals;
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{Passing, RoundTrips, Timings, Traffic};
+use manyworlds_gpu::{RoundTrips, Timings, Traffic};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
@@ -43,12 +44,11 @@ use crate::field::id::FieldId;
 use crate::field::rows::{Rows, RowsMut};
 use crate::{BatchOptions, Error, GeomParameter, Precision, Summary};
 pub(crate) use backend::Backend;
-use buffers::{IslandBuffers, LeftBuffers, RowBuffers, SetBuffers};
 use chunk::Chunk;
-use columns::Columns;
 use derivatives::Geometry;
-pub(crate) use derivatives::{Lineariser, Request, WorldProduct, WorldStep};
+pub(crate) use derivatives::{Lineariser, Request, TakenSteps, WorldProduct, WorldStep};
 pub(crate) use fields::{NewStates, PARTS};
+use maker::Maker;
 use seen::Seen;
 use shared::Shared;
 use soft::SoftKernels;
@@ -60,16 +60,11 @@ pub(crate) use worlds::{Numbered, Worlds};
 pub(crate) struct Group<T: Scalar> {
     shared: Arc<Shared<T>>,
     /// What derivatives of contacts rest on, once steps are kept.
-    geometry: Option<Geometry>,
+    geometry: Option<Arc<Geometry>>,
     chunks: Vec<Chunk<T>>,
     chunk_worlds: usize,
     n_world: usize,
-    backend: Backend,
-    columns: Arc<Columns>,
-    /// What chunks on the CPU share.
-    passing: Arc<Passing<T>>,
-    /// Names of a chunk's buffers, by their number.
-    buffers: Vec<&'static str>,
+    maker: Arc<Maker<T>>,
 }
 
 impl<T: Scalar> Group<T> {
@@ -86,13 +81,6 @@ impl<T: Scalar> Group<T> {
                 found: format!("a software adapter and a tree of {widest}"),
             });
         }
-        let mut specs = Vec::new();
-        let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
-        let islands = IslandBuffers::declare(&mut specs);
-        let rows = RowBuffers::declare(&mut specs);
-        let left = LeftBuffers::declare(&mut specs);
-        let passing = Arc::new(Passing::new(buffers.iter().flat_map(SoftKernels::passing).collect()));
-        let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
         let coupled = shared.host.has_islands();
         let layouts = shared.soft.iter().filter_map(|soft| soft.layout.as_ref());
         let of_soft = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
@@ -100,18 +88,10 @@ impl<T: Scalar> Group<T> {
         let most_reals = of_soft.max(of_lanes).unwrap_or(0).max(left::most_reals(&shared.sets));
         let dofs = shared.sets.iter().map(|set| set.trees.len() * set.layout.dims.n_v as usize).sum();
         let chunk_worlds = backend.chunk_worlds::<T>(n_world, dofs, coupled, most_reals);
-        let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
-        for first in (0..n_world).step_by(chunk_worlds) {
-            let worlds = chunk_worlds.min(n_world - first);
-            let lanes: Vec<_> = shared.sets.iter().map(|set| (worlds * set.trees.len(), set.layout.dims.n_v)).collect();
-            let store = backend.store(&specs, &lanes, &passing)?;
-            let others = (&columns, rows, left);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, others, store, worlds, backend)?);
-        }
-        let backend = backend.clone();
-        let buffers = specs.iter().map(|spec| spec.name).collect();
-        let mut group =
-            Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns, passing, buffers };
+        let maker = Arc::new(Maker::new(Arc::clone(&shared), backend.clone()));
+        let firsts = (0..n_world).step_by(chunk_worlds);
+        let chunks = firsts.map(|first| maker.make(chunk_worlds.min(n_world - first))).collect::<Result<_, Error>>()?;
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, maker };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -182,7 +162,7 @@ impl<T: Scalar> Worlds for Group<T> {
             }
             chunk.ready()
         };
-        if self.backend.side_by_side() {
+        if self.maker.backend.side_by_side() {
             let step = |(c, chunk): (usize, &mut Chunk<T>)| {
                 ready(c, &mut *chunk)?;
                 chunk.launch()?;
@@ -237,7 +217,7 @@ impl<T: Scalar> Worlds for Group<T> {
             }
         }
         let restart = |(chunk, worlds): (&mut Chunk<T>, &[(usize, [u32; PARTS])])| chunk.restart(&new, worlds);
-        if self.backend.side_by_side() && restarts.len() > 1 {
+        if self.maker.backend.side_by_side() && restarts.len() > 1 {
             restarts.into_par_iter().try_for_each(restart)
         } else {
             restarts.into_iter().try_for_each(restart)
@@ -318,7 +298,7 @@ impl<T: Scalar> Worlds for Group<T> {
 
     fn stages(&mut self, world: usize) -> Result<Vec<crate::StageReport>, Error> {
         let (c, _) = self.place(world);
-        self.chunks[c].stages(&self.buffers)
+        self.chunks[c].stages(&self.maker.specs)
     }
 
     fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error> {
@@ -346,7 +326,7 @@ impl<T: Scalar> Worlds for Group<T> {
     }
 
     fn row_shape(&self, id: FieldId) -> Vec<usize> {
-        self.columns.row_shape(id)
+        self.maker.columns.row_shape(id)
     }
 
     fn n_blocks(&self, id: FieldId) -> usize {
@@ -359,15 +339,20 @@ impl<T: Scalar> Worlds for Group<T> {
     fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_> {
         if id == FieldId::Mocap {
             let (chunk, begin) = (&self.chunks[at], first + at * self.chunk_worlds);
-            let layout = columns::mocap_layout(&self.columns, begin..begin + chunk.n_world);
+            let layout = columns::mocap_layout(&self.maker.columns, begin..begin + chunk.n_world);
             return Block { layout, numbers: backend::in_memory(&chunk.mocaps.poses) };
         }
         let (c, index) = (at / self.shared.sets.len(), at % self.shared.sets.len());
         let chunk = &self.chunks[c];
         let begin = first + c * self.chunk_worlds;
         let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
-        let (buffer, layout) =
-            columns::layout(&self.columns, (index, &chunk.sets[index].step, chunk.sets[index].k), id, worlds, tile);
+        let (buffer, layout) = columns::layout(
+            &self.maker.columns,
+            (index, &chunk.sets[index].step, chunk.sets[index].k),
+            id,
+            worlds,
+            tile,
+        );
         Block { layout, numbers: backend::numbers(&*chunk.store, buffer) }
     }
 
@@ -380,21 +365,21 @@ impl<T: Scalar> Worlds for Group<T> {
             let begin = first + c * self.chunk_worlds;
             let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
             if id == FieldId::Mocap {
-                let layout = columns::mocap_layout(&self.columns, worlds);
+                let layout = columns::mocap_layout(&self.maker.columns, worlds);
                 f(BlockMut { layout, numbers: backend::in_memory_mut(&mut chunk.mocaps.poses) });
                 continue;
             }
             for (index, set) in chunk.sets.iter().enumerate() {
                 let set = (index, &set.step, set.k);
-                let (buffer, layout) = columns::layout(&self.columns, set, id, worlds.clone(), tile);
+                let (buffer, layout) = columns::layout(&self.maker.columns, set, id, worlds.clone(), tile);
                 f(BlockMut { layout, numbers: backend::numbers_mut(&mut *chunk.store, buffer) });
             }
         }
     }
 
     fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error> {
-        let parts = out.chunks((self.chunk_worlds * self.columns.width(id)).max(1));
-        if self.backend.side_by_side() {
+        let parts = out.chunks((self.chunk_worlds * self.maker.columns.width(id)).max(1));
+        if self.maker.backend.side_by_side() {
             let chunks = self.chunks.par_iter_mut().zip(parts);
             return chunks.try_for_each(|(chunk, mut rows)| chunk.begin_read(id, rows.again()).map(drop));
         }
@@ -409,7 +394,7 @@ impl<T: Scalar> Worlds for Group<T> {
     }
 
     fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error> {
-        let (size, width) = (self.chunk_worlds, self.columns.width(id));
+        let (size, width) = (self.chunk_worlds, self.maker.columns.width(id));
         for (c, chunk) in self.chunks.iter_mut().enumerate() {
             let first = c * size;
             chunk.write_rows(id, rows.part(first * width..(first + chunk.n_world) * width))?;
@@ -463,6 +448,6 @@ impl<T: Scalar> Worlds for Group<T> {
     }
 
     fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.store.bytes()).sum::<u64>() + self.passing.bytes()
+        self.chunks.iter().map(|chunk| chunk.store.bytes()).sum::<u64>() + self.maker.bytes()
     }
 }

@@ -22,7 +22,7 @@ const SETTINGS: [usize; 8] = [
 ];
 
 /// Those parameters of one tree set: shared by all lanes, or a set a lane.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LaneParams<T> {
     /// First parameter of the frames of blocks, or of what a soft body has of its own.
     block_at: usize,
@@ -39,6 +39,11 @@ impl<T: Scalar> LaneParams<T> {
             (dims.block_param as usize, dims.n_block as usize * param::BLOCK)
         };
         Self { block_at, n: HEAD + rest, values: Vec::new() }
+    }
+
+    /// Memory they take, B.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.values[..])
     }
 
     /// Takes over what all lanes share, or each lane's own; `value(lane, at)`: a parameter of a lane.

@@ -5,8 +5,11 @@
 //!    kernels over all lanes, and writes what they found where it is wanted. A world about which they are in doubt is left. A device
 //!    works on one chunk while the host has its part in another.
 //! 3. Of the worlds that are left `numbers` gathers what their steps were (`step`), and `host` linearises and differentiates these.
+//!
+//! A step that is to be differentiated later is copied (`copy`), and loaded into a chunk of its own for the same way (`taken`).
 
 mod by_parameter;
+mod copy;
 mod geometry;
 mod host;
 mod keep;
@@ -15,6 +18,7 @@ mod numbers;
 mod request;
 mod soft;
 mod step;
+mod taken;
 
 use std::sync::Arc;
 
@@ -26,7 +30,8 @@ pub(super) use geometry::Geometry;
 pub(crate) use host::Lineariser;
 pub(crate) use request::{Request, WorldProduct};
 pub(crate) use step::WorldStep;
-pub(super) use step::step_bytes;
+pub(super) use taken::Taken;
+pub(crate) use taken::TakenSteps;
 
 /// Certificates of worlds, each with its number in the order that was asked for.
 pub(crate) type Certificates = Vec<(usize, Certificate)>;
@@ -42,8 +47,10 @@ pub(crate) trait Differentiable {
         rules: GradientRules,
         requests: Vec<Request<'a>>,
     ) -> Result<(Certificates, Vec<(Request<'a>, WorldStep)>), Error>;
-    /// The last steps of some worlds, in their order; `lean`: to be kept, without what can be computed again.
-    fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
+    /// The last step of every world, to be differentiated later by who is asked for and these rules.
+    fn take(&mut self, by: DerivativesBy, rules: GradientRules) -> Result<Box<dyn TakenSteps>, Error>;
+    /// Memory that it would take, B.
+    fn taken_bytes(&self, by: DerivativesBy, rules: GradientRules) -> usize;
     /// That of one world, to be differentiated at once.
     fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
     /// What linearises them.
@@ -57,6 +64,4 @@ pub(crate) trait Differentiable {
     fn by_carrier(&mut self, world: usize, tree: usize, entry: (usize, f64)) -> Result<Vec<BodyChange>, Error>;
     /// The same of all soft bodies with the time step.
     fn by_timestep(&mut self, world: usize) -> Result<Vec<BodyChange>, Error>;
-    /// Memory that the last steps of all worlds take, B.
-    fn tape_bytes(&self) -> usize;
 }

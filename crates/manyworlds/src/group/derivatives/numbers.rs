@@ -21,7 +21,7 @@ use crate::group::chunk::Chunk;
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::group::soft::step::SoftStep;
-use crate::group::state::State;
+use crate::group::state::{State, read_motion};
 use crate::host::{self, Carrier, Frames, Law, Place, SoftShape};
 use crate::mocap::{Drift, Mocaps};
 use crate::{Error, Summary};
@@ -57,7 +57,6 @@ impl<T: Scalar> Poses<'_, T> {
 pub(in crate::group) struct StepNumbers<'a, T: Scalar> {
     pub(super) chunk: &'a Chunk<T>,
     summaries: Vec<Summary>,
-    tolerance: f64,
     pub(super) sets: Vec<SetNumbers<T>>,
     islands: Seen<T>,
 }
@@ -80,18 +79,22 @@ impl<T: Scalar> Chunk<T> {
     pub(in crate::group) fn step_numbers(&mut self) -> Result<StepNumbers<'_, T>, Error> {
         self.finish()?;
         self.read_ahead()?;
-        let (summaries, tolerance) = self.stored()?;
-        StepNumbers::new(self, summaries, tolerance)
+        let summaries = self.stored()?;
+        StepNumbers::new(self, summaries)
+    }
+
+    /// Whether the host has to read what a step leaves.
+    pub(super) fn is_on_device(&self) -> bool {
+        self.store.numbers(self.islands.impulses.now).is_none()
     }
 
     /// Reads all of it at once: else each buffer would be a submission of its own.
-    fn read_ahead(&mut self) -> Result<(), Error> {
-        let islands = self.islands.impulses.now;
-        if self.store.numbers(islands).is_some() {
+    pub(super) fn read_ahead(&mut self) -> Result<(), Error> {
+        if !self.is_on_device() {
             return Ok(());
         }
         self.recording.clear();
-        self.recording.read(islands);
+        self.recording.read(self.islands.impulses.now);
         for set in &self.sets {
             let b = set.step.buffers;
             self.recording.read(b.state).read(b.row).read(set.step.impulses.now);
@@ -121,8 +124,7 @@ impl<T: Scalar> Chunk<T> {
 }
 
 impl<'a, T: Scalar> StepNumbers<'a, T> {
-    /// `tolerance`: residuals above it speak against a step, N s.
-    fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
+    pub(super) fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>) -> Result<Self, Error> {
         let islands = Seen::new(&mut *chunk.store, chunk.islands.impulses.now)?;
         let kept = chunk.knows_steps();
         let mut sets = Vec::with_capacity(chunk.sets.len());
@@ -137,7 +139,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                 params: if own_params { Some(Seen::new(store, b.lane_params)?) } else { None },
             });
         }
-        Ok(Self { chunk, summaries, tolerance, sets, islands })
+        Ok(Self { chunk, summaries, sets, islands })
     }
 
     /// Inertia, factor and right-hand side of a set, where they are in double precision and need no copy.
@@ -183,24 +185,13 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let mut contacts = self.contacts(shared, geometry, world, &trees);
         let blocks = self.blocks(shared, world, &trees);
         let summary = &self.summaries[world];
-        let mut problem = shared.problem(summary, self.tolerance);
+        let mut problem = shared.problem(summary);
         let model = &shared.model;
-        let zeros = |n: usize| vec![0.0; n];
-        let (q, v, act) = (zeros(model.n_q), zeros(model.n_v), zeros(model.n_act()));
-        let mut after = State { q, v, act, ..State::default() };
-        for (tree, own) in trees.iter().zip(&model.trees) {
-            let set = &shared.sets[tree.set];
-            let dims = set.layout.dims;
-            let state = self.numbers(&self.sets[tree.set].states, tree.lane, dims.n_state());
-            let activations = set.activations[tree.index].iter().zip(state.some(dims.act_at(), dims.n_act as usize));
-            activations.for_each(|(&to, x)| after.act[to] = x);
-            let state: Vec<f64> = state.some(0, dims.ctrl_at()).collect();
-            own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = *x);
-            own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = *x);
-        }
+        let (mut after, states) = (State::default(), self.sets.iter().map(|set| set.states.of(&*self.chunk.store)));
+        read_motion(shared, &states.collect::<Vec<_>>(), self.chunk.store.tile(), world, &mut after);
         let mut soft = Vec::with_capacity(shared.soft.len());
         for index in 0..shared.soft.len() {
-            match self.soft(shared, world, index, &trees, &mut after)? {
+            match self.soft(shared, world, index, &trees, &after)? {
                 Ok(own) => soft.push(own),
                 // Nothing of the world is linearised then.
                 Err(why) => return Err(Error::NoProblem { world, why }),
@@ -231,25 +222,21 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         })
     }
 
-    /// A soft body; its state after the step goes into `after`. Why not, where it has no equations.
+    /// A soft body; `after`: the state after the step. Why not, where it has no equations.
     fn soft(
         &self,
         shared: &Shared<T>,
         world: usize,
         index: usize,
         trees: &[OwnTree],
-        after: &mut State,
+        after: &State,
     ) -> Result<Result<OwnSoft, String>, Error> {
         let (chunk, own) = (self.chunk, &shared.soft[index]);
         let set = shared.host.lanes.trees[own.tree].set;
-        let dims = shared.sets[set].layout.dims;
         let host = chunk.host.packed();
         let carrier = carrier_of(shared, index).map(|tree| (tree, trees[tree].carrier(shared)));
         let step = self.soft_step(shared, world, index, carrier.as_ref().map(|(_, of)| of))?;
         let tree = &shared.model.trees[own.tree];
-        let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
-        tree.q.clone().zip(ended.some(0, tree.q.len())).for_each(|(to, x)| after.q[to] = x);
-        tree.v.clone().zip(ended.some(dims.v_at(), tree.v.len())).for_each(|(to, x)| after.v[to] = x);
         let [timestep, correction, largest_correction, restitution_threshold, _] =
             host.settings(set, world).map(|x| x.to_f64());
         let settings = ContactSettings { timestep, correction, largest_correction, restitution_threshold };

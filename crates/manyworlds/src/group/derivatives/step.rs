@@ -21,6 +21,10 @@ use crate::group::state::State;
 use crate::host;
 use crate::summary::status;
 
+/// A residual may be above the solver's tolerance by this factor and its step still be differentiated: one that the solver was
+/// content with may be so by rounding.
+const LOOSE: f64 = 10.0;
+
 /// The contact that a solver solves, as derivatives take it.
 fn contact_model(solver: &dyn Solver) -> ContactModel {
     match solver.model() {
@@ -40,8 +44,9 @@ impl<T: Scalar> Shared<T> {
         self.whole.is_some() && T::NAME == f64::NAME
     }
 
-    /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
-    pub(in crate::group) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
+    /// What speaks against differentiating a step that ended like this.
+    pub(in crate::group) fn problem(&self, summary: &Summary) -> Option<String> {
+        let tolerance = LOOSE * self.tolerance;
         if summary.failed() {
             return Some(format!("the world failed: {}", summary.status_name()));
         }

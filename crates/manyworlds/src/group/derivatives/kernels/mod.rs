@@ -29,7 +29,6 @@ use rayon::prelude::*;
 
 use self::applied::applied_reals;
 use self::blocks::{ALONE, Block, Stretch};
-use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::derivatives::Certificates;
@@ -39,6 +38,7 @@ use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::host::Place;
 use crate::lanes::TreePlace;
+use crate::{Error, Summary};
 
 /// Margins from here on stand for none.
 const NO_MARGIN: f64 = 1e29;
@@ -70,7 +70,7 @@ impl Limits {
 
 /// What kernels compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(in crate::group::derivatives) enum Kind {
     Jacobian,
     Back,
 }
@@ -124,6 +124,8 @@ pub(in crate::group) struct UnderWay<'a, T> {
     left: Vec<Request<'a>>,
     /// What the step left of each set, once that is read.
     before: Vec<LanesBefore<T>>,
+    /// How the step ended, where that is not in the chunk.
+    summaries: Option<Vec<Summary>>,
     /// What the device is at.
     ticket: Option<Ticket>,
 }
@@ -153,12 +155,21 @@ struct LanesBefore<T> {
 }
 
 impl<T: Scalar> Chunk<T> {
+    /// Whether kernels take products of a kind of the last step of any world, by these rules.
+    pub(in crate::group::derivatives) fn takes(&self, kind: Kind, rules: GradientRules) -> bool {
+        // An escape compares two adjoints, and kernels know nothing of mocap bodies that move.
+        let escapes = kind == Kind::Back && rules.escape;
+        !escapes && self.shared.by_kernels(rules) && self.before.is_some() && !self.mocaps.moving
+    }
+
     /// Takes up what is asked of some of its worlds, of which `first` is the first in the group: starts what is to be read.
+    /// `summaries`: how the step of each world ended, where it was loaded into the chunk.
     pub(in crate::group) fn begin<'a>(
         &mut self,
         rules: GradientRules,
         first: usize,
         requests: Vec<Request<'a>>,
+        summaries: Option<Vec<Summary>>,
     ) -> Result<UnderWay<'a, T>, Error> {
         let kind = requests.first().and_then(|request| Kind::of(&request.product));
         let mut own = UnderWay {
@@ -167,11 +178,10 @@ impl<T: Scalar> Chunk<T> {
             taken: Vec::new(),
             left: requests,
             before: Vec::new(),
+            summaries,
             ticket: None,
         };
-        // An escape compares two adjoints, and kernels know nothing of mocap bodies that move.
-        let escapes = kind == Some(Kind::Back) && rules.escape;
-        if kind.is_none() || escapes || !self.shared.by_kernels(rules) || self.before.is_none() || self.mocaps.moving {
+        if !kind.is_some_and(|kind| self.takes(kind, rules)) {
             return Ok(own);
         }
         // A lane has room for one product; of a world that is asked for again the others are the host's.
@@ -191,7 +201,7 @@ impl<T: Scalar> Chunk<T> {
         let asked = |request| Asked { request, certificate: Certificate::default(), doubt: 0.0, by_q: Vec::new() };
         own.taken = taken.into_iter().map(asked).collect();
         own.taken.sort_by_key(|asked| asked.request.world);
-        own.ticket = Some(self.look_back()?);
+        own.ticket = Some(self.look_back(own.summaries.is_none())?);
         Ok(own)
     }
 
@@ -199,7 +209,10 @@ impl<T: Scalar> Chunk<T> {
     pub(in crate::group) fn go_on(&mut self, geometry: &Geometry, own: &mut UnderWay<T>) -> Result<(), Error> {
         let Some(ticket) = own.ticket.take() else { return Ok(()) };
         self.store.wait(ticket)?;
-        let (summaries, tolerance) = self.stored()?;
+        let summaries = match own.summaries.take() {
+            Some(summaries) => summaries,
+            None => self.stored()?,
+        };
         own.before = self.lanes_before()?;
         let width = self.store.tile();
         let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
@@ -223,7 +236,7 @@ impl<T: Scalar> Chunk<T> {
                 self.write_contacts(geometry, before, world, &mut block.touches, certificate);
                 self.write_applied(before, world, &mut block.slopes);
                 *doubt = self.doubt(world, &summaries[world]);
-                if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
+                if let Some(problem) = self.shared.problem(&summaries[world]) {
                     certificate.add_problem(&problem);
                 }
                 if let WorldProduct::Back { from, .. } = &request.product {
@@ -266,7 +279,7 @@ impl<T: Scalar> Chunk<T> {
         &mut self,
         own: UnderWay<'a, T>,
     ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
-        let UnderWay { kind, first, mut taken, mut left, before, ticket } = own;
+        let UnderWay { kind, first, mut taken, mut left, before, ticket, .. } = own;
         let Some(ticket) = ticket else { return Ok((Vec::new(), left)) };
         self.store.wait(ticket)?;
         let store = &mut *self.store;
@@ -318,7 +331,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Whether all trees of a world are islands by themselves, the step before is known, and nothing bounces.
-    fn is_alone(&self, world: usize) -> bool {
+    pub(in crate::group::derivatives) fn is_alone(&self, world: usize) -> bool {
         let kept = self.before.as_ref().is_some_and(|kept| kept.has(world));
         let contacts = &self.host.worlds[world];
         kept && self.host.packed().is_apart(world)
@@ -326,8 +339,9 @@ impl<T: Scalar> Chunk<T> {
             && contacts.contacts.iter().all(|contact| contact.restitution.to_f64() <= 0.0)
     }
 
-    /// Starts kernels that find frames and motions before the step, and reads what the host has to know of it.
-    fn look_back(&mut self) -> Result<Ticket, Error> {
+    /// Starts kernels that find frames and motions before the step, and reads what the host has to know of it; `certificates`: also
+    /// how it ended.
+    fn look_back(&mut self, certificates: bool) -> Result<Ticket, Error> {
         let width = self.store.tile();
         self.recording.clear();
         for set in &self.sets {
@@ -347,7 +361,9 @@ impl<T: Scalar> Chunk<T> {
                 self.recording.read(b.lane_params);
             }
         }
-        self.record_certificates();
+        if certificates {
+            self.record_certificates();
+        }
         Ok(self.store.submit(&self.recording)?)
     }
 
