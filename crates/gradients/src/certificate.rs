@@ -6,6 +6,13 @@ use crate::krylov::Solved;
 /// Left-overs of a linear system above this mean that it has no solution.
 pub const LARGEST_RESIDUAL: f64 = 1e-6;
 
+/// The same of redundant equations: that they contradict each other. `single`: of a step in single precision, whose rounded places make
+/// contacts that are redundant contradict each other by as much as its equations leave over.
+#[must_use]
+pub fn largest_contradiction(single: bool) -> f64 {
+    if single { 2e-5 } else { LARGEST_RESIDUAL }
+}
+
 /// What is said where they are.
 const NO_SOLUTION: &str = "the linear system has no solution";
 
@@ -70,17 +77,17 @@ impl Default for Certificate {
 }
 
 impl Certificate {
-    /// Adds what a left-over of the linear systems says against it.
-    pub(crate) fn judge_residual(&mut self, residual: f64) {
+    /// Adds what a left-over of the linear systems says against it, if that is above the most there may be.
+    pub(crate) fn judge_residual(&mut self, residual: f64, most: f64) {
         let is_known = self.problems.iter().any(|problem| problem.starts_with(NO_SOLUTION));
-        if !is_known && (residual > LARGEST_RESIDUAL || residual.is_nan()) {
+        if !is_known && (residual > most || residual.is_nan()) {
             self.problems.push(format!("{NO_SOLUTION} (left over: {residual:.1e})"));
         }
     }
 
     /// Takes note of a solve by iterations.
     pub(crate) fn add_solved(&mut self, solved: Solved) {
-        self.judge_residual(solved.residual);
+        self.judge_residual(solved.residual, LARGEST_RESIDUAL);
         self.residual = self.residual.max(solved.residual);
         self.iterations += solved.iterations;
     }

@@ -63,7 +63,7 @@ pub use activation::{ActivationSlopes, activation_slopes};
 pub use applied::slopes_of_applied_forces;
 pub use bias::closed_below;
 pub use block::BlockInput;
-pub use certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
+pub use certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful, largest_contradiction};
 pub use contact::ContactInput;
 pub use dense::SMALLEST_PIVOT;
 pub use input::{NearFactor, StepInput, WholeInput};

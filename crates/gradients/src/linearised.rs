@@ -3,7 +3,7 @@
 use manyworlds_shaders::dynamics::tree::param;
 
 use crate::activation::{ActivationSlopes, activation_slopes, activations_by};
-use crate::certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
+use crate::certificate::{Certificate, is_doubtful, largest_contradiction};
 use crate::compliance::Source;
 use crate::contact::ContactInput;
 use crate::dense::Dense;
@@ -196,11 +196,12 @@ impl<'a> Linearised<'a> {
         self.certificate.judge_margin(input.doubt);
         let certificate = &mut self.certificate;
         certificate.residual = left.largest();
-        certificate.judge_residual(left.solution);
-        if left.by_q > LARGEST_RESIDUAL {
+        let most = largest_contradiction(input.single);
+        certificate.judge_residual(left.solution, most);
+        if left.by_q > most {
             certificate.problems_by_q.push(format!("constraints contradict each other (left over: {:.1e})", left.by_q));
         }
-        if left.motion > LARGEST_RESIDUAL {
+        if left.motion > most {
             certificate.problems.push(format!(
                 "how redundant contacts share their impulses decides the motion (by {:.1e})",
                 left.motion

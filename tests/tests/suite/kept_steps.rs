@@ -1,8 +1,10 @@
 //! Steps kept one by one against rollouts, resets between them, wrong input.
 
 use manyworlds::{
-    Batch, BatchOptions, Error, Executor, ImportOptions, Inputs, KeptStep, Model, Outputs, Precision, State, random,
+    Batch, BatchOptions, Certificate, DerivativesBy, Error, Executor, GeomParameter, ImportOptions, Inputs, InputsMut,
+    KeptStep, Model, OutputSlices, Outputs, Parameter, Precision, State, random,
 };
+use manyworlds_tests::batches::{largest, largest_difference};
 
 fn load(scene: &str) -> Model {
     manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model
@@ -110,6 +112,98 @@ fn a_world_that_was_reset_begins_a_chain_of_its_own() {
     let expected = back(&kept(&mut alone, &controls[STEPS / 2 * n..], STEPS / 2), last);
     assert_eq!(found[1], expected[1]);
     assert_ne!(found[0], expected[0]);
+}
+
+/// Products of all worlds with the last step, as soon as it is taken.
+fn at_once(batch: &mut Batch, outputs: &[Outputs]) -> Vec<(Inputs, Certificate)> {
+    let all: Vec<usize> = (0..batch.len()).collect();
+    let n_v: usize = outputs.iter().map(|o| o.v.len()).sum();
+    let [by_q, by_v] = [|o: &Outputs| o.q.clone(), |o: &Outputs| o.v.clone()].map(|of| outputs.iter().flat_map(of));
+    let (from_q, from_v): (Vec<f64>, Vec<f64>) = (by_q.collect(), by_v.collect());
+    let [mut q, mut v, mut tau] = [(); 3].map(|()| vec![0.0; n_v]);
+    let mut ctrl = vec![0.0; batch.n_controls()];
+    let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl, ..InputsMut::default() };
+    let from = OutputSlices { q: &from_q, v: &from_v, ..OutputSlices::default() };
+    let certificates = batch.back_all(&all, &from, to).expect("products");
+    let (mut dof, mut control) = (0, 0);
+    let one = |(world, certificate): (usize, Certificate)| {
+        let model = batch.model(world).expect("a model");
+        let (dofs, controls) = (dof..dof + model.n_v, control..control + model.actuators.len());
+        (dof, control) = (dofs.end, controls.end);
+        let [q, v, tau] = [&q, &v, &tau].map(|all| all[dofs.clone()].to_vec());
+        (Inputs { q, v, tau, ctrl: ctrl[controls].to_vec(), act: Vec::new() }, certificate)
+    };
+    certificates.into_iter().enumerate().map(one).collect()
+}
+
+/// Products of kept steps are those of the steps as they were taken, to the bit: of worlds with parameters and geoms of their own,
+/// of several robots on one ground, in tiles that are not full, and where kernels leave a world to the host.
+fn kept_steps_are_the_steps_that_were_taken(executor: Executor, precision: Precision) {
+    let (cheetah, humanoid, two) = (load("half-cheetah"), load("humanoid"), load("clutter"));
+    let single = precision == Precision::F32;
+    let options = BatchOptions {
+        executor,
+        precision,
+        tolerance: if single { 1e-6 } else { 1e-12 },
+        iterations: 1000,
+        ..BatchOptions::default()
+    };
+    let models = [(&cheetah, 37), (&humanoid, 9), (&two, 2)];
+    let mut batch = Batch::new(&models, &options).expect("a batch");
+    batch.set_derivatives_by(DerivativesBy::Kernels);
+    for world in [1, 20] {
+        let mass = batch.parameter(world, 0, Parameter::BodyMass(1)).expect("a mass");
+        batch.set_parameter(world, 0, Parameter::BodyMass(1), &[1.5 * mass[0]]).expect("a mass");
+    }
+    let foot = (0..cheetah.geoms.len()).rev().find(|&geom| cheetah.bodies[cheetah.geoms[geom].body].tree.is_some());
+    let foot = foot.expect("a geom that moves");
+    batch.set_geom(2, foot, GeomParameter::Size, &[0.06, 0.1]).expect("a size");
+    let controls = controls(&batch, STEPS);
+    let n = batch.n_controls();
+    batch.keep_steps(true).expect("the default integrator");
+    let n_v: Vec<usize> = (0..batch.len()).map(|world| batch.model(world).expect("a model").n_v).collect();
+    let outputs: Vec<Outputs> = n_v.iter().enumerate().map(|(world, &n)| weights(world, n)).collect();
+    let (mut steps, mut expected) = (Vec::new(), Vec::new());
+    for step in 0..STEPS {
+        batch.step(&controls[step * n..(step + 1) * n]).expect("a step");
+        if step % 13 == 12 {
+            steps.push(batch.kept_step().expect("a kept step"));
+            expected.push(at_once(&mut batch, &outputs));
+        }
+    }
+    let mut certified = 0;
+    for (step, expected) in steps.iter().zip(expected).rev() {
+        for (world, (found, expected)) in step.back(&outputs).expect("products").iter().zip(&expected).enumerate() {
+            let numbers = |of: &Inputs| [&of.q, &of.v, &of.tau, &of.ctrl].map(Clone::clone).concat();
+            let (found_all, expected_all) = (numbers(&found.0), numbers(&expected.0));
+            // What the host does of a step in double precision it does again for kept ones from what it was, not from what it left.
+            let off = largest_difference(&found_all, &expected_all) / largest(&expected_all);
+            assert!(off <= 1e-11, "world {world}: off by {off:.1e}");
+            assert_eq!(
+                found.1.reasons().collect::<Vec<_>>(),
+                expected.1.reasons().collect::<Vec<_>>(),
+                "world {world}"
+            );
+            certified += usize::from(found.1.valid());
+        }
+    }
+    println!("{certified} certified of {}", 3 * batch.len());
+    assert!(certified > batch.len(), "{certified}");
+}
+
+#[test]
+fn kept_steps_are_the_steps_that_were_taken_in_double_precision() {
+    kept_steps_are_the_steps_that_were_taken(Executor::Cpu, Precision::F64);
+}
+
+#[test]
+fn kept_steps_are_the_steps_that_were_taken_in_single_precision() {
+    kept_steps_are_the_steps_that_were_taken(Executor::Cpu, Precision::F32);
+}
+
+#[test]
+fn kept_steps_stay_on_the_device() {
+    kept_steps_are_the_steps_that_were_taken(Executor::Gpu, Precision::F32);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::cell::OnceCell;
 
 pub use lu::SMALLEST_PIVOT;
 
-use crate::certificate::LARGEST_RESIDUAL;
+use crate::certificate::largest_contradiction;
 use crate::equations::{After, Equations, Rectangle};
 use crate::grid::{Grid, dot};
 use crate::input::StepInput;
@@ -41,6 +41,8 @@ pub(crate) struct Dense<'a> {
     inverse: Inverse,
     /// How many of the unknowns are independent.
     pub(crate) rank: usize,
+    /// Most by which the others may contradict them.
+    contradiction: f64,
     /// [`Dense::dynamics`], once it was asked for.
     dynamics: OnceCell<Dynamics>,
     /// What an impact within the step adds, where that is asked for.
@@ -95,6 +97,7 @@ impl<'a> Dense<'a> {
             push,
             pull,
             rank: lu.rank(),
+            contradiction: largest_contradiction(input.single),
             system,
             inverse: Inverse::Factored(lu),
             dynamics: OnceCell::new(),
@@ -139,7 +142,7 @@ impl<'a> Dense<'a> {
             let all = (most * largest(&x)).max(f64::MIN_POSITIVE);
             left.motion = left.motion.max(largest(&moved) / all);
         }
-        if left.largest() > LARGEST_RESIDUAL {
+        if left.largest() > self.contradiction {
             self.inverse.make_pseudo(&system);
         }
         left

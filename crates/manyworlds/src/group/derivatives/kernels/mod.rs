@@ -14,7 +14,7 @@ use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Part, Store, Ticket};
 use manyworlds_gradients::{
     ActivationSlopes, Bounces, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, activation_slopes,
-    closed_below, is_doubtful,
+    closed_below, is_doubtful, largest_contradiction,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
@@ -61,7 +61,7 @@ impl Limits {
         let single = T::NAME != f64::NAME;
         let closed = closed_below(single);
         if single {
-            Self { closed, pivot: 1e-5, left: 2e-5, redundant: LARGEST_RESIDUAL }
+            Self { closed, pivot: 1e-5, left: 2e-5, redundant: largest_contradiction(true) }
         } else {
             Self { closed, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-9 }
         }
