@@ -129,6 +129,24 @@ impl CollisionModel {
         self.engine.collide(poses, travel, worlds, &mut scratch.memory)
     }
 
+    /// Finds the contacts of the pair that a contact is of, at other poses than it was found at, into `out`: as near as any are
+    /// looked for at rest, or as that contact and `slack` more, m. `sizes`: as of [`Overrides`]. In the order of their features, by
+    /// which the contact is found again among them.
+    ///
+    /// # Errors
+    /// As [`CollisionModel::collide`].
+    pub fn collide_again(
+        &self,
+        of: &Contact,
+        slack: f64,
+        poses: impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+        scratch: &mut Scratch,
+        out: &mut Vec<Contact>,
+    ) -> Result<(), NonFinite> {
+        self.engine.collide_again(of, slack, poses, sizes, &mut scratch.memory, out)
+    }
+
     /// Finds the contacts of the soft bodies of a world that was collided last with this scratch, into `out`, with the
     /// same overrides. `places` says of each soft body where it is; `lane`: which of the worlds side by side it was.
     pub fn collide_soft<'n>(

@@ -89,6 +89,12 @@ impl Broad {
 }
 
 impl Search {
+    /// Two geoms that may touch, the lower one first.
+    pub(super) fn pair(&self, low: usize, high: usize) -> Option<Pair> {
+        let mixed = self.filter.mix(low, high)?;
+        Some(Pair::new(low, high, &self.kinds, &mixed, self.speculative))
+    }
+
     /// Pairs of one world.
     fn visit(
         &self,
@@ -118,8 +124,7 @@ impl Search {
         grid.near.sort_unstable();
         for &(low, high) in &grid.near {
             let (low, high) = (low as usize, high as usize);
-            if let Some(mixed) = self.filter.mix(low, high) {
-                let pair = Pair::new(low, high, &self.kinds, &mixed, self.speculative);
+            if let Some(pair) = self.pair(low, high) {
                 let (near, reach) = pair.near(places);
                 if near >> lane & 1 != 0 {
                     found((low * self.kinds.len() + high) as u32, &pair, 1 << lane, reach);

@@ -1,5 +1,6 @@
 //! The contacts of one world.
 
+mod again;
 mod analytic;
 mod best;
 mod bounds;

@@ -22,10 +22,10 @@ pub(super) struct Geom {
     /// Mesh, heightfield or distance function.
     pub(super) asset: u32,
     /// Frame of the shape in the body's.
-    offset: Vector,
-    axes: Matrix,
+    pub(super) offset: Vector,
+    pub(super) axes: Matrix,
     /// Whether those axes are the body's.
-    aligned: bool,
+    pub(super) aligned: bool,
 }
 
 fn matrix(pose: &Pose) -> Matrix {
@@ -36,7 +36,7 @@ fn matrix(pose: &Pose) -> Matrix {
 
 /// Radius of the sphere about the shape's origin that holds it, m.
 #[inline]
-fn bounding_radius(kind: Kind, size: &[f64; 3], otherwise: f64) -> f64 {
+pub(super) fn bounding_radius(kind: Kind, size: &[f64; 3], otherwise: f64) -> f64 {
     let [a, b, c] = *size;
     match kind {
         Kind::Sphere => a,
@@ -142,7 +142,7 @@ impl Engine {
     }
 
     /// Geoms at rest with the model's sizes, where the memory has others.
-    fn begin(&self, memory: &mut Memory) {
+    pub(super) fn begin(&self, memory: &mut Memory) {
         let Memory { engine, resized, travelled, places, placed, .. } = memory;
         if *engine == Some(self.number) && !*resized {
             return;

@@ -1,5 +1,6 @@
 //! Which pairs are looked at: filters, overrides, the list of a small model and the grid of a large one.
 
+use crate::again::are_found_again;
 use crate::common::*;
 use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch, Travel};
 use manyworlds_model::{Contacting, ExplicitPair, Geom, Model, ModelBuilder, Pose, Shape};
@@ -213,6 +214,7 @@ fn the_grid_misses_nothing() {
     assert!(found.len() > 1000, "{} pairs", found.len());
     assert_eq!(found, expected);
     assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
+    are_found_again(&model, &out, poses, &[]);
 }
 
 /// Bodies of one to a dozen balls, and balls that stand, by the list, against every pair by hand; in worlds of their own sizes,

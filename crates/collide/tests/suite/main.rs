@@ -1,6 +1,7 @@
 //! Collision from outside.
 
 mod abreast;
+mod again;
 mod broad;
 mod closed_forms;
 mod common;

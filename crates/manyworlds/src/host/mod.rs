@@ -50,7 +50,6 @@ pub(crate) use params::LaneParams;
 pub(crate) use ride::Ride;
 pub(crate) use soft::{Carrier, SoftShape};
 pub(crate) use surfaces::{Surfaces, compliance, give};
-pub(crate) use travel::{falls, within_step};
 pub(crate) use world::{Place, World};
 
 /// Worlds that one task collides in a row with one scratch, unless a tile has more lanes.

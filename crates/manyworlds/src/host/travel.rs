@@ -13,12 +13,12 @@ use super::{HostModel, LaneParams};
 pub(super) const AHEAD: f64 = 1.25;
 
 /// What gravity adds to the way of a body within a step of `h` seconds, m.
-pub(crate) fn falls(h: f64, gravity: [f64; 3]) -> [f64; 3] {
+fn falls(h: f64, gravity: [f64; 3]) -> [f64; 3] {
     gravity.map(|g| AHEAD * h * h * g)
 }
 
 /// How a body may move within a step of `h` seconds; `speed`: of its origin, then its angular one, as the step begins.
-pub(crate) fn within_step(h: f64, falls: [f64; 3], speed: impl Fn(usize) -> f64) -> Travel {
+fn within_step(h: f64, falls: [f64; 3], speed: impl Fn(usize) -> f64) -> Travel {
     let way = |k: usize| AHEAD * h * speed(k);
     Travel { moved: std::array::from_fn(|k| falls[k] + way(k)), turned: std::array::from_fn(|k| way(3 + k)) }
 }

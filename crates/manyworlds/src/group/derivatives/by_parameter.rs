@@ -112,18 +112,14 @@ impl<T: Scalar> StepNumbers<'_, T> {
         let poses = Poses { trees: &step.trees, mocaps: &self.chunk.mocaps, world };
         let sizes = self.chunk.sizes(world);
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
-        let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes, || poses.travel(shared));
+        let mut exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         for (index, (from, input)) in own.contacts.iter().zip(&step.contacts).enumerate() {
             let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
             if input.impulse == [0.0; 3] {
                 continue;
             }
-            let found = geometry.features.by_sizes(
-                &exact_contacts.get(from, true)?,
-                side,
-                |body| poses.of(shared, body),
-                &sizes,
-            )?;
+            let found =
+                geometry.features.by_sizes(&exact_contacts.get(from)?, side, |body| poses.of(shared, body), &sizes)?;
             out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
         }
         let is_its = |side: &Side| matches!(side, Side::Rigid { geom: of, .. } if *of as usize == geom);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use manyworlds_collide::Contact;
 use manyworlds_collide::derivatives::Slope;
-use manyworlds_collide::{Contact, Travel};
 use manyworlds_contact::solve::ContactModel as Model;
 use manyworlds_gradients::{BlockInput, ContactInput, ContactSettings, Give, closed_below};
 use manyworlds_shaders::Scalar;
@@ -39,17 +39,6 @@ impl<T: Scalar> Poses<'_, T> {
             return self.mocaps.of(&shared.host.mocaps, self.world, body).unwrap_or_default();
         };
         std::array::from_fn(|k| self.trees[place.tree].frames[POSE * place.local + k])
-    }
-
-    /// How all of them may move within the step, by their number in the model.
-    pub(super) fn travel(&self, shared: &Shared<T>) -> Vec<Travel> {
-        let trees: Vec<Vec<Travel>> = self.trees.iter().map(|tree| tree.travel(shared)).collect();
-        let still = |body: usize| match self.mocaps.motion(&shared.host.mocaps, self.world, body) {
-            Some((_, [moved, turned])) if self.mocaps.moving => Travel { moved: moved.into(), turned: turned.into() },
-            _ => Travel::default(),
-        };
-        let bodies = shared.host.lanes.bodies.iter().enumerate();
-        bodies.map(|(body, place)| place.map_or_else(|| still(body), |at| trees[at.tree][at.local])).collect()
     }
 }
 
@@ -354,7 +343,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         }
         let poses = Poses { trees, mocaps: &chunk.mocaps, world };
         let sizes = chunk.sizes(world);
-        let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes, || poses.travel(shared));
+        let mut exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(index, (from, at)): (usize, (&Contact, &Place))| {
             let drift = all.drift(index);
@@ -365,7 +354,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                 (&Place::Island(at), _) => self.island(at),
                 (Place::Slot(_), None) => [0.0; 3],
             };
-            let exact = exact_contacts.get(from, impulse != [0.0; 3]);
+            let exact = exact_contacts.get(from);
             let contact = exact.clone().unwrap_or(*from);
             ContactInput {
                 geoms: contact.geoms.map(|geom| geom as usize),

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use manyworlds_collide::Travel;
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::whole::StepFactor;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
@@ -11,7 +10,6 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims};
 
-use super::geometry::travel;
 use super::soft::OwnSoft;
 use crate::Summary;
 use crate::group::carried::CarrierTree;
@@ -133,13 +131,6 @@ impl OwnTree {
         let (pose, motion) = frames.split_at_mut(POSE * layout.dims.n_body as usize);
         kinematics(&layout.tree(), Params::<f64>::Shared(self.params(shared)), &self.state, pose, motion);
         self.frames = frames;
-    }
-
-    /// How its bodies may move within the step.
-    pub(super) fn travel<T: Scalar>(&self, shared: &Shared<T>) -> Vec<Travel> {
-        let layout = &shared.sets[self.set].layout;
-        let (pose, motion) = self.frames.split_at(POSE * layout.dims.n_body as usize);
-        travel(&layout.tree(), self.params(shared), &self.state, [pose, motion])
     }
 
     /// The same with another number among its parameters.

@@ -9,7 +9,6 @@ mod jacobian;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use manyworlds_collide::Travel;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Part, Store, Ticket};
 use manyworlds_gradients::{
@@ -32,7 +31,7 @@ use self::blocks::{ALONE, Block, Stretch};
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::derivatives::Certificates;
-use crate::group::derivatives::geometry::{Geometry, travel};
+use crate::group::derivatives::geometry::Geometry;
 use crate::group::derivatives::request::{Request, WorldProduct};
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
@@ -501,12 +500,7 @@ impl<T: Scalar> Chunk<T> {
             };
             std::array::from_fn(|k| poses[at.tree][POSE * at.local + k])
         };
-        let ahead = || {
-            let ways: Vec<_> = trees.iter().map(|place| self.found_again(before, world, place, travel)).collect();
-            let bodies = shared.host.lanes.bodies.iter();
-            bodies.map(|body| body.map_or_else(Travel::default, |at| ways[at.tree][at.local])).collect()
-        };
-        let exact_contacts = geometry.exact(pose, &own_sizes, ahead);
+        let mut exact_contacts = geometry.exact(pose, &own_sizes);
         for (contact, at) in own.contacts.iter().zip(&own.places) {
             let Place::Slot(slot) = *at else { continue };
             let bodies = contact.bodies.map(|body| shared.host.lanes.bodies[body as usize]);
@@ -518,7 +512,7 @@ impl<T: Scalar> Chunk<T> {
             if (0..3).all(|k| impulse(k).to_f64() == 0.0) {
                 continue;
             }
-            let exact = exact_contacts.get(contact, true);
+            let exact = exact_contacts.get(contact);
             let contact = exact.clone().unwrap_or(*contact);
             let centre = &poses[first.tree];
             let mut put = |field: usize, x: f64| {
