@@ -1,12 +1,12 @@
 //! What derivatives cost beside the step itself, in contact; the step at a tolerance of 1e-10, as derivatives want it, and of
-//! 1e-6: one world alone on one thread, and 64 at once on one thread (times of all of them). And products of worlds that rest on more
-//! contacts than it takes, and of bodies that deform, in both precisions.
+//! 1e-6: one world alone on one thread, and 64 at once on one thread (times of all of them). What a trainer does with each step: keep it, and
+//! go back through it later. And products of worlds that rest on more contacts than it takes, and of bodies that deform, in both precisions.
 //! `cargo bench -p manyworlds-benches --bench gradients`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use manyworlds::{
-    Batch, BatchOptions, DerivativesBy, Executor, ImportOptions, InputsMut, JacobiansMut, OutputSlices, Outputs,
-    Precision, Product, random,
+    Batch, BatchOptions, DerivativesBy, Executor, ImportOptions, InputsMut, JacobiansMut, KeptStep, OutputSlices,
+    Outputs, Precision, Product, random,
 };
 
 /// Scenes and how many steps bring them into contact; the last two have forces along tendons and of muscles, and of a fluid.
@@ -134,6 +134,52 @@ fn batches(c: &mut Criterion) {
     group.finish();
 }
 
+/// Steps of a trainer, each kept and gone back through after the last.
+const HORIZON: usize = 16;
+
+fn kept(c: &mut Criterion) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let mut group = c.benchmark_group(format!("{HORIZON} kept steps of {WORLDS} worlds"));
+    group.throughput(Throughput::Elements((HORIZON * WORLDS) as u64)).sample_size(10);
+    for scene in ["half-cheetah", "humanoid", "quadruped", "arm7"] {
+        let model = manyworlds::load(scene, &ImportOptions::default()).unwrap().model;
+        for precision in [Precision::F64, Precision::F32] {
+            let options = BatchOptions { executor: Executor::Cpu, precision, ..BatchOptions::default() };
+            let mut batch = Batch::new(&[(&model, WORLDS)], &options).unwrap();
+            let n = batch.n_controls();
+            let controls =
+                |step: u64| -> Vec<f64> { (0..n).map(|k| 0.2 * random::symmetric(1, 0, step, k as u64)).collect() };
+            for step in 0..60 {
+                batch.step(&controls(step)).unwrap();
+            }
+            batch.keep_steps(true).unwrap();
+            let here = batch.checkpoint().unwrap();
+            let take = |batch: &mut Batch, keep: bool| -> Vec<KeptStep> {
+                batch.restore(&here).unwrap();
+                let mut out = Vec::new();
+                for step in 0..HORIZON as u64 {
+                    batch.step(&controls(60 + step)).unwrap();
+                    if keep {
+                        out.push(batch.kept_step().unwrap());
+                    }
+                }
+                out
+            };
+            let steps = take(&mut batch, true);
+            let one = Outputs { q: vec![1.0; model.n_v], v: vec![1.0; model.n_v], ..Outputs::default() };
+            let outputs = vec![one; WORLDS];
+            let id = |what: &str| BenchmarkId::new(format!("{scene}, {what}"), format!("{precision:?}"));
+            group.bench_function(id("steps"), |b| pool.install(|| b.iter(|| take(&mut batch, false))));
+            group.bench_function(id("steps, kept"), |b| pool.install(|| b.iter(|| take(&mut batch, true))));
+            group.bench_function(id("back"), |b| {
+                pool.install(|| b.iter(|| steps.iter().rev().for_each(|step| drop(step.back(&outputs).unwrap()))));
+            });
+            println!("{scene}, {precision:?}: {} B a world's step", steps[0].bytes() / WORLDS);
+        }
+    }
+    group.finish();
+}
+
 /// Scenes, how many steps bring them to rest or nearly, and worlds.
 const RESTING: [(&str, u64, usize); 7] = [
     ("humanoid", 60, 64),
@@ -194,5 +240,5 @@ fn resting(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, gradients, batches, resting);
+criterion_group!(benches, gradients, batches, kept, resting);
 criterion_main!(benches);

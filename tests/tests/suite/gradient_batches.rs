@@ -293,6 +293,65 @@ fn kernels_in_single_precision_are_near_the_host() {
     kernels_and_host_agree(Executor::Cpu, Precision::F32, &scenes);
 }
 
+/// Standing robots touch by more contacts than it takes, which rounded places make contradict each other by a little. By v and tau; by q
+/// gaps that count as closed in single precision alone are another case.
+#[test]
+fn what_stands_in_single_precision_has_the_derivatives_of_double() {
+    let batch = |model: &Model, worlds: usize, precision: Precision, tolerance: f64| {
+        Batch::new(&[(model, worlds)], &BatchOptions { precision, tolerance, ..precise() }).expect("a batch")
+    };
+    for (scene, worlds, settle) in [("hopper", 64, 100), ("humanoid", 32, 60)] {
+        let model = load(scene);
+        let (mut single, mut double) =
+            (batch(&model, worlds, Precision::F32, 1e-6), batch(&model, worlds, Precision::F64, 1e-10));
+        single.set_derivatives_by(DerivativesBy::Kernels);
+        double.set_derivatives_by(DerivativesBy::Host);
+        let (n, n_v) = (single.n_controls(), model.n_v);
+        let controls =
+            |step: u64| -> Vec<f64> { (0..n).map(|i| 0.3 * random::symmetric(4, 0, step, i as u64)).collect() };
+        (0..settle).for_each(|step| single.step(&controls(step)).expect("a step"));
+        let all: Vec<usize> = (0..worlds).collect();
+        let gradient = noise(worlds * n_v, 9);
+        let products = |batch: &mut Batch| {
+            let [mut v, mut tau] = [(); 2].map(|()| vec![0.0; worlds * n_v]);
+            let from = OutputSlices { q: &gradient, v: &gradient, ..OutputSlices::default() };
+            let to = InputsMut { v: &mut v, tau: &mut tau, ..InputsMut::default() };
+            let certificates = batch.back_all(&all, &from, to).expect("products");
+            ([v, tau], certificates)
+        };
+        let (mut compared, mut contradicting) = (0, 0);
+        for step in settle..settle + 12 {
+            let states: Vec<(usize, State)> = all.iter().map(|&w| (w, single.state(w).expect("a state"))).collect();
+            double.reset(&states).expect("a reset");
+            for batch in [&mut single, &mut double] {
+                batch.keep_steps(true).expect("the default integrator");
+                batch.step(&controls(step)).expect("a step");
+            }
+            let ((found, certified), (expected, exactly)) = (products(&mut single), products(&mut double));
+            for &world in &all {
+                let of = &certified[world];
+                let is_redundant = of.rank < of.size;
+                let both = of.valid() && exactly[world].valid();
+                if !both
+                    || !is_redundant
+                    || single.jacobian(world).expect("modes").modes != double.jacobian(world).expect("modes").modes
+                {
+                    continue;
+                }
+                for (found, expected) in found.iter().zip(&expected) {
+                    let [found, expected] = [found, expected].map(|all| &all[world * n_v..(world + 1) * n_v]);
+                    let off = largest_difference(found, expected) / largest(expected);
+                    assert!(off < 1e-2, "{scene}, step {step}, world {world}: off by {off:.1e}, {of:?}");
+                }
+                compared += 1;
+                contradicting += usize::from(of.residual > 1e-6);
+            }
+        }
+        println!("{scene}: {compared} compared, {contradicting} of them contradict themselves by more than 1e-6");
+        assert!(compared > 4 * worlds && contradicting > worlds, "{compared}, {contradicting}");
+    }
+}
+
 #[test]
 fn kernels_of_a_device_and_the_host_find_the_same_jacobians() {
     // Limits, drives and contacts of a tree.

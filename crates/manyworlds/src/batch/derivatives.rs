@@ -221,7 +221,7 @@ impl Batch {
         self.rules = rules;
     }
 
-    /// Who computes [`Batch::differentiate`] from now on.
+    /// Who computes [`Batch::differentiate`] from now on, goes back through steps that are kept from now on, and through rollouts.
     pub fn set_derivatives_by(&mut self, by: DerivativesBy) {
         self.derivatives_by = by;
     }
