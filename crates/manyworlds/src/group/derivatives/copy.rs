@@ -118,7 +118,7 @@ impl<T: Scalar> Chunk<T> {
         by_kernels: Option<GradientRules>,
     ) -> Result<StepCopy<T>, Error> {
         self.finish()?;
-        let taken = self.taken(by_kernels);
+        let taken = self.kernels_take(by_kernels);
         let others: Vec<usize> = (0..self.n_world).filter(|&world| !taken[world]).collect();
         let mut of_host = Vec::new();
         if !others.is_empty() {
@@ -146,14 +146,14 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Which worlds kernels take.
-    fn taken(&self, by_kernels: Option<GradientRules>) -> Vec<bool> {
+    fn kernels_take(&self, by_kernels: Option<GradientRules>) -> Vec<bool> {
         let takes = by_kernels.is_some_and(|rules| self.takes(Kind::Back, rules));
         (0..self.n_world).map(|world| takes && self.is_alone(world)).collect()
     }
 
     /// Memory that [`Self::copy_step`] would take of the last step, B.
     pub(in crate::group) fn copy_bytes(&self, by_kernels: Option<GradientRules>) -> usize {
-        let (shared, taken) = (&self.shared, self.taken(by_kernels));
+        let (shared, taken) = (&self.shared, self.kernels_take(by_kernels));
         let own = self.sets.iter().any(|set| set.step.dims.param_lanes == 1);
         let contacts = |world: usize| self.host.worlds[world].contacts.len();
         let model = &shared.model;

@@ -51,9 +51,9 @@ pub(crate) trait Differentiable {
     fn take(&mut self, by: DerivativesBy, rules: GradientRules) -> Result<Box<dyn TakenSteps>, Error>;
     /// Memory that it would take, B.
     fn taken_bytes(&self, by: DerivativesBy, rules: GradientRules) -> usize;
-    /// That of one world, to be differentiated at once.
+    /// The last step of one world, to be differentiated at once.
     fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
-    /// What linearises them.
+    /// What linearises such steps.
     fn lineariser(&self) -> Arc<dyn Lineariser>;
     /// How contacts of the last step of a world move with each size of a geom, by size.
     fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;

@@ -589,10 +589,15 @@ fn judged<T: Scalar>(
     certificate.size += verdict[verdict::SIZE_OF] as usize;
     certificate.rank += verdict[verdict::RANK] as usize;
     certificate.residual = certificate.residual.max(residual);
-    let Limits { left, redundant, .. } = Limits::of::<T>();
-    let is_redundant = verdict[verdict::RANK] < verdict[verdict::SIZE_OF];
-    residual <= if is_redundant { redundant } else { left }
-        // Impulses may be shared out otherwise. Where that would only make a margin larger, it is not worth the time: the rows
-        // of zeros that a planar robot's contacts have are redundant, too.
-        && !is_doubtful(verdict[verdict::MARGIN], false, T::NAME != f64::NAME)
+    let (Limits { left, redundant, .. }, single) = (Limits::of::<T>(), T::NAME != f64::NAME);
+    let (margin, is_redundant) = (verdict[verdict::MARGIN], verdict[verdict::RANK] < verdict[verdict::SIZE_OF]);
+    let most = match is_redundant {
+        false => left,
+        // Of those that contradict each other by more the host looks for other impulses near a switch, as below.
+        true if is_doubtful(margin, true, single) => redundant.min(LARGEST_RESIDUAL),
+        true => redundant,
+    };
+    // Impulses may be shared out otherwise. Where that would only make a margin larger, it is not worth the time: the rows
+    // of zeros that a planar robot's contacts have are redundant, too.
+    residual <= most && !is_doubtful(margin, false, single)
 }
