@@ -18,7 +18,8 @@ const MOST_DENSE: usize = 4096;
 /// Who computes [`Batch::differentiate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DerivativesBy {
-    /// [`DerivativesBy::Kernels`] on the CPU and on hardware GPUs, the host on software adapters: whoever is faster.
+    /// [`DerivativesBy::Kernels`] on the CPU and on hardware GPUs; the host on software adapters, and through kept steps of less than
+    /// four worlds on the CPU: whoever is faster.
     #[default]
     Best,
     /// The host, world by world, in double precision.
