@@ -25,17 +25,7 @@ fn travel(body: usize, lane: usize) -> Travel {
 
 #[test]
 fn worlds_do_not_mind_their_neighbours() {
-    let solids = [
-        plane(),
-        sphere(0.05),
-        capsule(0.03, 0.05),
-        cylinder(0.05, 0.04),
-        cuboid(0.04, 0.05, 0.06),
-        ellipsoid(0.06, 0.04, 0.05),
-        cuboid_mesh(0.05, 0.04, 0.03),
-        capsule(0.02, 0.06),
-        cuboid(0.03, 0.03, 0.05),
-    ];
+    let solids = all_kinds();
     let poses = vec![Pose::identity(); solids.len()];
     let settings = CollisionSettings { speculative_distance: REACH, ..CollisionSettings::default() };
     let model = CollisionModel::with_settings(&model(&solids, &poses), &settings).expect("supported shapes");

@@ -22,17 +22,7 @@ pub(crate) fn are_found_again(
 
 #[test]
 fn a_pair_by_itself_has_the_contacts_that_it_has_among_others() {
-    let solids = [
-        plane(),
-        sphere(0.05),
-        capsule(0.03, 0.05),
-        cylinder(0.05, 0.04),
-        cuboid(0.04, 0.05, 0.06),
-        ellipsoid(0.06, 0.04, 0.05),
-        cuboid_mesh(0.05, 0.04, 0.03),
-        capsule(0.02, 0.06),
-        cuboid(0.03, 0.03, 0.05),
-    ];
+    let solids = all_kinds();
     let at_rest = vec![Pose::identity(); solids.len()];
     let settings = CollisionSettings { speculative_distance: 0.01, ..CollisionSettings::default() };
     let model = CollisionModel::with_settings(&model(&solids, &at_rest), &settings).expect("supported shapes");

@@ -44,6 +44,21 @@ pub fn cuboid_mesh(x: f64, y: f64, z: f64) -> Solid {
     Solid::Mesh((0..8u32).map(|c| Vec3::new(sign(c) * x, sign(c >> 1) * y, sign(c >> 2) * z)).collect())
 }
 
+/// A floor and solids of every kind, as large as a fist.
+pub fn all_kinds() -> [Solid; 9] {
+    [
+        plane(),
+        sphere(0.05),
+        capsule(0.03, 0.05),
+        cylinder(0.05, 0.04),
+        cuboid(0.04, 0.05, 0.06),
+        ellipsoid(0.06, 0.04, 0.05),
+        cuboid_mesh(0.05, 0.04, 0.03),
+        capsule(0.02, 0.06),
+        cuboid(0.03, 0.03, 0.05),
+    ]
+}
+
 /// Ground of the given height over a square of 2 m, `n` samples a side.
 pub fn terrain(n: usize, height: impl Fn(f64, f64) -> f64) -> Solid {
     let at = |i: usize| 2.0 * i as f64 / (n - 1) as f64 - 1.0;

@@ -1,8 +1,9 @@
 //! States of worlds, and where their parts stand in the lanes of trees.
 
+use manyworlds_dynamics::TreeSet;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::index::tile_at;
 
+use super::seen::Lane;
 use super::shared::Shared;
 
 /// A world's state; an empty part stands for "as it is".
@@ -26,15 +27,10 @@ pub(super) fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: 
     let model = &shared.model;
     out.ctrl.resize(model.actuators.len(), 0.0);
     out.tau.resize(model.n_v, 0.0);
-    for (set, state) in shared.sets.iter().zip(states) {
-        let dims = set.layout.dims;
-        for j in 0..set.trees.len() {
-            let lane = world * set.trees.len() + j;
-            let tree = &model.trees[set.trees[j]];
-            let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
-            set.actuators[j].iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
-            tree.v.clone().enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
-        }
+    for (set, j, state) in trees(shared, states, width, world) {
+        let (dims, tree) = (set.layout.dims, &model.trees[set.trees[j]]);
+        set.actuators[j].iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = state.at(dims.ctrl_at() + e));
+        tree.v.clone().enumerate().for_each(|(e, to)| out.tau[to] = state.at(dims.tau_at() + e));
     }
 }
 
@@ -44,16 +40,23 @@ pub(super) fn read_motion<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width:
     out.q.resize(model.n_q, 0.0);
     out.v.resize(model.n_v, 0.0);
     out.act.resize(model.n_act(), 0.0);
-    for (set, state) in shared.sets.iter().zip(states) {
-        let dims = set.layout.dims;
-        for j in 0..set.trees.len() {
-            let lane = world * set.trees.len() + j;
-            let tree = &model.trees[set.trees[j]];
-            let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
-            tree.q.clone().enumerate().for_each(|(e, to)| out.q[to] = get(e));
-            tree.v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
-            let activations = set.activations[j].iter().enumerate();
-            activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
-        }
+    for (set, j, state) in trees(shared, states, width, world) {
+        let (dims, tree) = (set.layout.dims, &model.trees[set.trees[j]]);
+        tree.q.clone().enumerate().for_each(|(e, to)| out.q[to] = state.at(e));
+        tree.v.clone().enumerate().for_each(|(e, to)| out.v[to] = state.at(dims.v_at() + e));
+        set.activations[j].iter().enumerate().for_each(|(e, &to)| out.act[to] = state.at(dims.act_at() + e));
     }
+}
+
+/// The trees of a world: the set of each, its number there, and its state.
+fn trees<'a, T: Scalar>(
+    shared: &'a Shared<T>,
+    states: &'a [&[T]],
+    width: usize,
+    world: usize,
+) -> impl Iterator<Item = (&'a TreeSet, usize, Lane<'a, T>)> {
+    shared.sets.iter().zip(states).flat_map(move |(set, state)| {
+        let (k, reals) = (set.trees.len(), set.layout.dims.n_state());
+        (0..k).map(move |j| (set, j, Lane::new(state, width, world * k + j, reals)))
+    })
 }
