@@ -55,6 +55,11 @@ impl Kind {
         matches!(self, Self::Plane | Self::Sphere | Self::Capsule | Self::Box | Self::Sdf)
     }
 
+    /// Whether its size is three numbers of the geom, which worlds may have of their own; others are of an asset, or have none.
+    pub(crate) fn has_size(self) -> bool {
+        !matches!(self, Self::Plane | Self::Mesh | Self::HeightField | Self::Sdf)
+    }
+
     /// Planes and heightfields are surfaces without bounds: no contact of finitely many points exists between two.
     pub(crate) fn is_surface(self) -> bool {
         matches!(self, Self::Plane | Self::HeightField)

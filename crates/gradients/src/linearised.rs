@@ -3,7 +3,7 @@
 use manyworlds_shaders::dynamics::tree::param;
 
 use crate::activation::{ActivationSlopes, activation_slopes, activations_by};
-use crate::certificate::{Certificate, is_doubtful, largest_contradiction};
+use crate::certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful, largest_contradiction};
 use crate::compliance::Source;
 use crate::contact::ContactInput;
 use crate::dense::Dense;
@@ -197,7 +197,8 @@ impl<'a> Linearised<'a> {
         let certificate = &mut self.certificate;
         certificate.residual = left.largest();
         let most = largest_contradiction(input.single);
-        certificate.judge_residual(left.solution, most);
+        let redundant = certificate.rank < certificate.size;
+        certificate.judge_residual(left.solution, if redundant { most } else { LARGEST_RESIDUAL });
         if left.by_q > most {
             certificate.problems_by_q.push(format!("constraints contradict each other (left over: {:.1e})", left.by_q));
         }

@@ -5,7 +5,7 @@ use parry3d_f64::math::Rotation;
 use super::broad::Broad;
 use super::pair::Pair;
 use super::place::bounding_radius;
-use super::{Contact, Engine, Kind, Matrix, Memory, NonFinite, Overrides, Sink, Vector};
+use super::{Contact, Engine, Matrix, Memory, NonFinite, Overrides, Sink, Vector};
 
 impl Engine {
     /// Contacts of the pair that a contact is of, in place of what `out` held: as near as any are looked for at rest, or as that
@@ -33,10 +33,7 @@ impl Engine {
         let reach = pair.reach.of(0.0).max(of.distance + slack);
         let first = sink.begin(number, &pair, &self.geoms, reach, &Overrides { sizes, ..Overrides::default() });
         self.narrow(&pair, &placed[0], None, workspace, candidates, &mut sink);
-        if self.reduce {
-            sink.thin(first);
-        }
-        sink.end(first);
+        sink.end(first, self.reduce);
         Ok(())
     }
 
@@ -58,8 +55,7 @@ impl Engine {
         memory: &mut Memory,
     ) -> Result<(), NonFinite> {
         let (geom, placed) = (&self.geoms[index], &mut memory.placed[0][index]);
-        let has_size = !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf);
-        if let Some(size) = sizes.get(index).filter(|_| has_size) {
+        if let Some(size) = sizes.get(index).filter(|_| geom.kind.has_size()) {
             (placed.size, placed.radius) = (*size, bounding_radius(geom.kind, size, 0.0));
         }
         let Some(body) = geom.body else { return Ok(()) };

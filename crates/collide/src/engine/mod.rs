@@ -212,10 +212,7 @@ impl Engine {
                 let first = sink.begin(number, pair, &self.geoms, reach, overrides);
                 let found = self.narrow(pair, &placed[lane], hints.of(number), workspace, candidates, sink);
                 hints.leave(number, found, &mut workspace.polytope);
-                if self.reduce {
-                    sink.thin(first);
-                }
-                sink.end(first);
+                sink.end(first, self.reduce);
             }
         });
     }

@@ -169,7 +169,7 @@ impl Engine {
             let Some(world) = world else { continue };
             memory.resized |= !world.overrides.sizes.is_empty();
             for (index, (geom, size)) in self.geoms.iter().zip(world.overrides.sizes).enumerate() {
-                if matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
+                if !geom.kind.has_size() {
                     continue;
                 }
                 let (own, all) = (&mut memory.placed[lane][index], &mut memory.places[index]);

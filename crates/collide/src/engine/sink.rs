@@ -139,9 +139,13 @@ impl<'a> Sink<'a> {
         self.out.truncate(kept);
     }
 
-    /// Orders the pair's contacts by feature and makes their features differ.
+    /// Ends a pair, whose contacts begin at `first`: orders them by feature and makes their features differ. `reduce`: with those of
+    /// them alone that hold it best.
     #[inline]
-    pub(super) fn end(&mut self, first: usize) {
+    pub(super) fn end(&mut self, first: usize, reduce: bool) {
+        if reduce {
+            self.thin(first);
+        }
         let contacts = &mut self.out[first..];
         if contacts.len() < 2 {
             return;

@@ -10,7 +10,8 @@ use super::Group;
 use super::backend::Backend;
 use super::chunk::Chunk;
 use super::derivatives::{
-    Certificates, ContactChanges, Differentiable, Geometry, Lineariser, Request, Taken, TakenSteps, WorldStep,
+    Certificates, ChunkRequests, ContactChanges, Differentiable, Geometry, Lineariser, Request, Taken, TakenSteps,
+    WorldStep, through,
 };
 use super::kept::Kept;
 use crate::{DerivativesBy, Error, Integrator};
@@ -19,7 +20,7 @@ use crate::{DerivativesBy, Error, Integrator};
 const FEW: usize = 4;
 
 /// A chunk, its first world in the group, and what is asked of it.
-type Part<'c, T, A> = (&'c mut Chunk<T>, usize, Vec<A>);
+type Asked<'c, T, A> = (&'c mut Chunk<T>, usize, Vec<A>);
 
 /// The chunks of so many worlds that something is asked of; `world`: the world that something is asked of.
 fn by_chunk<T: Scalar, A>(
@@ -27,7 +28,7 @@ fn by_chunk<T: Scalar, A>(
     size: usize,
     asked: Vec<A>,
     world: impl Fn(&A) -> usize,
-) -> Vec<Part<'_, T, A>> {
+) -> Vec<Asked<'_, T, A>> {
     let mut parts: Vec<Vec<A>> = chunks.iter().map(|_| Vec::new()).collect();
     asked.into_iter().for_each(|asked| parts[world(&asked) / size].push(asked));
     let parts = chunks.iter_mut().zip(parts).enumerate().filter(|(_, (_, asked))| !asked.is_empty());
@@ -68,27 +69,16 @@ impl<T: Scalar> Group<T> {
     ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let parts = by_chunk(&mut self.chunks, self.chunk_worlds, requests, |request| request.world);
-        let found: Vec<_> = if self.maker.backend.side_by_side() {
-            let one = |(chunk, first, asked): Part<'_, T, Request<'a>>| {
-                let mut own = chunk.begin(rules, first, asked, None)?;
-                chunk.go_on(geometry, &mut own)?;
-                chunk.end(own)
-            };
-            parts.into_par_iter().map(one).collect::<Result<_, Error>>()?
+        let part = |(chunk, first, asked)| ChunkRequests { chunk, first, asked, summaries: None };
+        let parts: Vec<_> = parts.into_iter().map(part).collect();
+        let found = if self.maker.backend.side_by_side() {
+            let found = parts.into_par_iter().map(|part| through([Ok(part)], rules, geometry));
+            found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect()
         } else {
-            // The device works on one chunk while the host has its part in another.
-            let mut under_way = Vec::with_capacity(parts.len());
-            for (chunk, first, asked) in parts {
-                let own = chunk.begin(rules, first, asked, None)?;
-                under_way.push((chunk, own));
-            }
-            for (chunk, own) in &mut under_way {
-                chunk.go_on(geometry, own)?;
-            }
-            under_way.into_iter().map(|(chunk, own)| chunk.end(own)).collect::<Result<_, Error>>()?
+            through(parts.into_iter().map(Ok), rules, geometry)?
         };
         let (mut certificates, mut left) = (Vec::new(), Vec::new());
-        for (found, others) in found {
+        for (_, found, others) in found {
             certificates.extend(found);
             left.extend(others);
         }
@@ -99,7 +89,7 @@ impl<T: Scalar> Group<T> {
     fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let (shared, side_by_side) = (Arc::clone(&self.shared), self.maker.backend.side_by_side());
-        let of_part = |(chunk, first, asked): Part<'_, T, (usize, usize)>| {
+        let of_part = |(chunk, first, asked): Asked<'_, T, (usize, usize)>| {
             let numbers = chunk.step_numbers()?;
             let step =
                 |(order, world): (usize, usize)| Ok((order, numbers.step(&shared, geometry, world - first, false)?));

@@ -49,7 +49,6 @@ use derivatives::Geometry;
 pub(crate) use derivatives::{Lineariser, Request, TakenSteps, WorldProduct, WorldStep};
 pub(crate) use fields::{NewStates, PARTS};
 use maker::Maker;
-use seen::Seen;
 use shared::Shared;
 use soft::SoftKernels;
 pub(crate) use state::State;
@@ -226,17 +225,8 @@ impl<T: Scalar> Worlds for Group<T> {
 
     fn state(&mut self, world: usize) -> Result<State, Error> {
         let (c, w) = self.place(world);
-        let shared = Arc::clone(&self.shared);
-        let chunk = &mut self.chunks[c];
-        chunk.finish()?;
-        let width = chunk.store.tile();
-        let buffers: Vec<_> = chunk.sets.iter().map(|set| set.step.buffers.state).collect();
-        let seen: Vec<_> =
-            buffers.into_iter().map(|buffer| Seen::new(&mut *chunk.store, buffer)).collect::<Result<_, _>>()?;
-        let states: Vec<&[T]> = seen.iter().map(|seen| seen.of(&*chunk.store)).collect();
-        let mut out = State::default();
-        read_state(&shared, &states, width, w, &mut out);
-        Ok(out)
+        let found = self.chunks[c].states([w], read_state)?;
+        Ok(found.into_iter().next().unwrap_or_default())
     }
 
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error> {

@@ -3,8 +3,10 @@
 use manyworlds_dynamics::TreeSet;
 use manyworlds_shaders::Scalar;
 
-use super::seen::Lane;
+use super::chunk::Chunk;
+use super::seen::{Lane, Seen};
 use super::shared::Shared;
+use crate::Error;
 
 /// A world's state; an empty part stands for "as it is".
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,7 +23,48 @@ pub struct State {
     pub act: Vec<f64>,
 }
 
-/// The state of a world of a chunk; `states`: of each tree set.
+impl State {
+    /// Memory its numbers take, B.
+    pub(super) fn bytes(&self) -> usize {
+        8 * [&self.q, &self.v, &self.ctrl, &self.tau, &self.act].map(Vec::len).iter().sum::<usize>()
+    }
+}
+
+/// Memory of the numbers of a state without controls and forces, B.
+pub(super) fn motion_bytes<T: Scalar>(shared: &Shared<T>) -> usize {
+    8 * (shared.model.n_q + shared.model.n_v + shared.model.n_act())
+}
+
+/// Reads the state of a world of a chunk; `states`: of each tree set.
+pub(super) type Read<T> = fn(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State);
+
+impl<T: Scalar> Chunk<T> {
+    /// States of some of its worlds.
+    pub(super) fn states(
+        &mut self,
+        worlds: impl IntoIterator<Item = usize>,
+        read: Read<T>,
+    ) -> Result<Vec<State>, Error> {
+        self.finish()?;
+        let seen = self.seen_states()?;
+        let (shared, width) = (&self.shared, self.store.tile());
+        let states: Vec<&[T]> = seen.iter().map(|seen| seen.of(&*self.store)).collect();
+        let state = |world: usize| {
+            let mut out = State::default();
+            read(shared, &states, width, world, &mut out);
+            out
+        };
+        Ok(worlds.into_iter().map(state).collect())
+    }
+
+    /// Those of all lanes, of each tree set.
+    pub(super) fn seen_states(&mut self) -> Result<Vec<Seen<T>>, Error> {
+        let store = &mut *self.store;
+        self.sets.iter().map(|set| Seen::new(store, set.step.buffers.state)).collect()
+    }
+}
+
+/// A [`Read`].
 pub(super) fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State) {
     read_motion(shared, states, width, world, out);
     let model = &shared.model;
@@ -34,7 +77,7 @@ pub(super) fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: 
     }
 }
 
-/// The same without controls and forces.
+/// A [`Read`] of all but controls and forces.
 pub(super) fn read_motion<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State) {
     let model = &shared.model;
     out.q.resize(model.n_q, 0.0);

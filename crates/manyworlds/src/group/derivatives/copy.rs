@@ -18,8 +18,7 @@ use super::step::{WorldStep, step_bytes};
 use crate::geoms::GeomOverrides;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::kept::Kept;
-use crate::group::seen::Seen;
-use crate::group::state::{State, read_motion};
+use crate::group::state::{State, motion_bytes, read_motion};
 use crate::host::{LaneParams, Place, SlotPack};
 use crate::{Error, Summary};
 
@@ -81,16 +80,12 @@ impl<T: Scalar> StepCopy<T> {
     /// Memory it takes, B.
     pub(super) fn bytes(&self) -> usize {
         let of_world = |world: &WorldCopy| match world {
-            WorldCopy::Kernels(after) => state_bytes(after),
+            WorldCopy::Kernels(after) => after.bytes(),
             WorldCopy::Host(step) => step.bytes(),
         };
         let worlds = self.worlds.len() * size_of::<WorldCopy>() + self.worlds.iter().map(of_world).sum::<usize>();
         worlds + self.numbers.as_ref().map_or(0, NumbersCopy::bytes)
     }
-}
-
-fn state_bytes(state: &State) -> usize {
-    8 * (state.q.len() + state.v.len() + state.act.len())
 }
 
 impl<T: Scalar> NumbersCopy<T> {
@@ -119,11 +114,22 @@ impl<T: Scalar> Chunk<T> {
     ) -> Result<StepCopy<T>, Error> {
         self.finish()?;
         let taken = self.kernels_take(by_kernels);
-        let others: Vec<usize> = (0..self.n_world).filter(|&world| !taken[world]).collect();
+        let (kernels, others): (Vec<usize>, Vec<usize>) = (0..self.n_world).partition(|&world| taken[world]);
+        let on_device = self.is_on_device();
+        if on_device && others.is_empty() {
+            // Each that was not asked for would be a submission of its own.
+            self.recording.clear();
+            self.sets.iter().for_each(|set| _ = self.recording.read(set.step.buffers.state));
+            self.record_certificates();
+            self.store.run(&self.recording)?;
+        } else {
+            self.read_ahead()?;
+        }
+        let summaries = self.stored()?;
         let mut of_host = Vec::new();
         if !others.is_empty() {
-            let (shared, on_device) = (Arc::clone(&self.shared), self.is_on_device());
-            let numbers = self.step_numbers()?;
+            let shared = Arc::clone(&self.shared);
+            let numbers = StepNumbers::new(self, summaries.clone())?;
             let step = |&world: &usize| numbers.step(&shared, geometry, world, true).map(Box::new);
             // Chunks take turns on a device: threads share out the worlds of each.
             of_host = if on_device {
@@ -132,12 +138,8 @@ impl<T: Scalar> Chunk<T> {
                 others.iter().map(step).collect::<Result<_, Error>>()?
             };
         }
-        let (numbers, mut after) = if others.len() < self.n_world {
-            let numbers = self.copy_numbers()?;
-            (Some(numbers), self.states_after(&taken)?.into_iter())
-        } else {
-            (None, Vec::new().into_iter())
-        };
+        let numbers = if kernels.is_empty() { None } else { Some(self.copy_numbers(summaries)?) };
+        let mut after = self.states(kernels, read_motion)?.into_iter();
         let mut of_host = of_host.into_iter();
         let worlds = taken.iter().map(|&taken| {
             if taken { after.next().map(WorldCopy::Kernels) } else { of_host.next().map(WorldCopy::Host) }
@@ -156,8 +158,7 @@ impl<T: Scalar> Chunk<T> {
         let (shared, taken) = (&self.shared, self.kernels_take(by_kernels));
         let own = self.sets.iter().any(|set| set.step.dims.param_lanes == 1);
         let contacts = |world: usize| self.host.worlds[world].contacts.len();
-        let model = &shared.model;
-        let after = 8 * (model.n_q + model.n_v + model.n_act());
+        let after = motion_bytes(shared);
         let of_world = |(world, &taken): (usize, &bool)| {
             size_of::<WorldCopy>() + if taken { after } else { step_bytes(shared, contacts(world), own) }
         };
@@ -178,15 +179,7 @@ impl<T: Scalar> Chunk<T> {
             + around(self.n_world, (0..self.n_world).map(contacts).sum())
     }
 
-    fn copy_numbers(&mut self) -> Result<NumbersCopy<T>, Error> {
-        if self.is_on_device() {
-            // Each that was not asked for would be a submission of its own.
-            self.recording.clear();
-            self.sets.iter().for_each(|set| _ = self.recording.read(set.step.buffers.state));
-            self.record_certificates();
-            self.store.run(&self.recording)?;
-        }
-        let summaries = self.stored()?;
+    fn copy_numbers(&mut self, summaries: Vec<Summary>) -> Result<NumbersCopy<T>, Error> {
         let mut sets = Vec::with_capacity(self.sets.len());
         for (set, (pack, params)) in self.sets.iter().zip(self.host.packs.iter().zip(&self.host.params)) {
             sets.push(SetCopy {
@@ -203,22 +196,6 @@ impl<T: Scalar> Chunk<T> {
         }
         let (geoms, poses) = (self.geoms.clone(), self.mocaps.poses.clone());
         Ok(NumbersCopy { sets, summaries, contacts, ends, geoms, poses })
-    }
-
-    /// States after the step of some worlds, without controls and forces.
-    fn states_after(&mut self, of: &[bool]) -> Result<Vec<State>, Error> {
-        let mut seen = Vec::with_capacity(self.sets.len());
-        for set in &self.sets {
-            seen.push(Seen::new(&mut *self.store, set.step.buffers.state)?);
-        }
-        let (shared, width) = (&self.shared, self.store.tile());
-        let states: Vec<&[T]> = seen.iter().map(|seen| seen.of(&*self.store)).collect();
-        let after = |world: usize| {
-            let mut out = State::default();
-            read_motion(shared, &states, width, world, &mut out);
-            out
-        };
-        Ok((0..self.n_world).filter(|&world| of[world]).map(after).collect())
     }
 
     /// Makes the chunk one that has just taken a step that was copied from another of as many worlds.

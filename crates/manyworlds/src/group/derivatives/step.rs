@@ -15,7 +15,7 @@ use crate::Summary;
 use crate::group::carried::CarrierTree;
 use crate::group::chunk::Chunk;
 use crate::group::shared::Shared;
-use crate::group::state::State;
+use crate::group::state::{State, motion_bytes};
 use crate::host;
 use crate::summary::status;
 
@@ -176,7 +176,7 @@ pub(crate) fn step_bytes<T: Scalar>(shared: &Shared<T>, contacts: usize, own_par
         + shared.host.lanes.trees.iter().map(tree).sum::<usize>()
         + contacts * size_of::<ContactInput>()
         + shared.host.fixed.len() * size_of::<BlockInput>()
-        + 8 * (shared.model.n_q + shared.model.n_v + shared.model.n_act())
+        + motion_bytes(shared)
 }
 
 impl WorldStep {
@@ -196,7 +196,7 @@ impl WorldStep {
             + (self.contacts.len() + self.shared_out.get().map_or(0, Vec::len)) * size_of::<ContactInput>()
             + self.blocks.len() * size_of::<BlockInput>()
             + self.factor.as_ref().map_or(0, |kept| kept.factor.bytes())
-            + 8 * (self.after.q.len() + self.after.v.len() + self.after.act.len())
+            + self.after.bytes()
     }
 
     /// The step, as the derivatives take it.

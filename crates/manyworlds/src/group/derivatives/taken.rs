@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::Certificates;
 use super::copy::{StepCopy, WorldCopy};
 use super::geometry::Geometry;
+use super::kernels::{ChunkRequests, through};
 use super::request::Request;
 use super::step::WorldStep;
 use crate::Error;
@@ -58,27 +59,29 @@ impl<T: Scalar> Taken<T> {
 
     /// What kernels make of what is asked of the worlds of some chunks, by their numbers; the host has the rest.
     fn by_kernels(&self, rules: GradientRules, parts: Vec<(usize, Vec<Request>)>) -> Result<Certificates, Error> {
-        let mut under_way = Vec::with_capacity(parts.len());
-        for (number, asked) in parts {
-            let copy = &self.chunks[number];
-            let Some(numbers) = &copy.numbers else { continue };
-            let mut chunk = self.maker.lend(copy.worlds.len())?;
-            chunk.load_step(numbers)?;
-            let first = number * self.chunk_worlds;
-            let own = chunk.begin(rules, first, asked, Some(numbers.summaries.clone()))?;
-            under_way.push((chunk, own, numbers, first));
-        }
-        for (chunk, own, ..) in &mut under_way {
-            chunk.go_on(&self.geometry, own)?;
-        }
+        let mut copies = Vec::with_capacity(parts.len());
+        // A part is loaded when the device is at those before it.
+        let loaded = parts.into_iter().filter_map(|(number, asked)| {
+            let StepCopy { worlds, numbers } = &self.chunks[number];
+            let numbers = numbers.as_ref()?;
+            copies.push(numbers);
+            let load = || {
+                let mut chunk = self.maker.lend(worlds.len())?;
+                chunk.load_step(numbers)?;
+                let summaries = Some(numbers.summaries.clone());
+                Ok(ChunkRequests { chunk, first: number * self.chunk_worlds, asked, summaries })
+            };
+            Some(load())
+        });
+        let ended = through(loaded, rules, &self.geometry)?;
         let mut out = Vec::new();
-        for (mut chunk, own, numbers, first) in under_way {
-            let (found, left) = chunk.end(own)?;
+        for ((mut chunk, found, left), numbers) in ended.into_iter().zip(copies) {
             out.extend(found);
             if !left.is_empty() {
                 let seen = chunk.loaded_numbers(numbers)?;
                 let one = |request: Request| -> Result<_, Error> {
-                    let step = seen.step(&self.maker.shared, &self.geometry, request.world - first, true)?;
+                    let (_, world) = self.find(request.world);
+                    let step = seen.step(&self.maker.shared, &self.geometry, world, true)?;
                     Ok(self.on_host(rules, request, &step))
                 };
                 out.extend(left.into_par_iter().map(one).collect::<Result<Vec<_>, Error>>()?);

@@ -13,7 +13,6 @@ use manyworlds_shaders::index::{tile_at, tile_len};
 
 use super::super::buffers::Turns;
 use super::super::chunk::{Chunk, ChunkSet};
-use super::super::seen::Seen;
 use super::super::{State, read_state};
 use super::unsolved::before;
 use crate::Error;
@@ -147,11 +146,7 @@ impl<T: Scalar> Chunk<T> {
             self.record_controls();
             self.store.run(&self.recording)?;
         }
-        let states: Vec<Seen<T>> = self
-            .sets
-            .iter()
-            .map(|set| Seen::new(&mut *self.store, set.step.buffers.state))
-            .collect::<Result<_, _>>()?;
+        let states = self.seen_states()?;
         let states: Vec<&[T]> = states.iter().map(|seen| seen.of(&*self.store)).collect();
         let width = self.store.tile();
         let n_given = |set: &ChunkSet<T>| set.step.sensing.map_or(0, |sensing| sensing.n_given);

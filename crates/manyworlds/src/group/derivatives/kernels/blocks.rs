@@ -3,8 +3,9 @@
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::touch;
 
+use super::Kind;
 use super::applied::applied_reals;
-use super::{Asked, Kind};
+use super::through::Asked;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::host::SlotPack;
 
