@@ -92,14 +92,32 @@ impl Batch {
         py.detach(|| self.without_gil(f)).map_err(PyErr::from)
     }
 
-    /// The same where the GIL is not held already.
+    /// The same on the caller's thread, which no other has to be woken for: for what takes next to no time.
+    pub(crate) fn at_once<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        py.detach(|| self.locked(None, f)).map_err(PyErr::from)
+    }
+
+    /// As [`Self::with`], where the GIL is not held already.
     fn without_gil<R: Send>(
         &self,
         f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
     ) -> Result<R, Failure> {
+        self.locked(self.pool.as_ref(), f)
+    }
+
+    /// Does something with the batch. It is locked first: a thread of the pool that waits for others may take up another caller's work.
+    fn locked<R: Send>(
+        &self,
+        pool: Option<&ThreadPool>,
+        f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
+    ) -> Result<R, Failure> {
         let mut batch = self.inner.lock().map_err(|_| Failure::Broken)?;
         let batch = &mut *batch;
-        let found = match &self.pool {
+        let found = match pool {
             Some(pool) => pool.install(|| f(batch)),
             None => f(batch),
         };
@@ -180,7 +198,7 @@ impl Batch {
 
     fn field<'py>(&self, py: Python<'py>, id: FieldId) -> PyResult<Bound<'py, PyAny>> {
         self.by_group(py, |group| {
-            let shape = self.with(py, |batch| Ok(batch.field(group, id)?.shape()))?;
+            let shape = self.at_once(py, |batch| Ok(batch.field(group, id)?.shape()))?;
             with_real!(self.precision, T => self.read_new::<T>(py, group, id, &shape))
         })
     }
@@ -308,7 +326,7 @@ impl Batch {
     /// What the kernels run on: "cpu" or "gpu".
     #[getter]
     fn executor(&self, py: Python<'_>) -> PyResult<&'static str> {
-        self.with(py, |batch| Ok(batch.executor()))
+        self.at_once(py, |batch| Ok(batch.executor()))
     }
 
     /// Name of the adapter, or the CPU and its threads.
@@ -326,7 +344,7 @@ impl Batch {
     /// Steps so far.
     #[getter]
     fn steps(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |batch| Ok(batch.steps()))
+        self.at_once(py, |batch| Ok(batch.steps()))
     }
 
     /// Steps all worlds `steps` times with the same controls, `(worlds, n_u)`; None: those of the step before.
@@ -384,7 +402,7 @@ impl Batch {
                 let name = std::any::type_name::<T>();
                 PyTypeError::new_err(format!("out: expected a numpy array of {name}"))
             })?;
-            let shape = self.with(py, |batch| Ok(batch.field(0, id)?.shape()))?;
+            let shape = self.at_once(py, |batch| Ok(batch.field(0, id)?.shape()))?;
             if array.shape() != shape || !array.is_c_contiguous() {
                 let found = array.shape();
                 return Err(PyValueError::new_err(format!(
@@ -406,7 +424,7 @@ impl Batch {
             return Err(PyValueError::new_err(format!("{field}: expected a list of {expected} arrays, found {found}")));
         }
         for (group, part) in parts.iter().enumerate() {
-            let shape = self.with(py, |batch| Ok(batch.field(group, id)?.shape()))?;
+            let shape = self.at_once(py, |batch| Ok(batch.field(group, id)?.shape()))?;
             with_real!(self.precision, T => {
                 let array = given::<T>(part, &shape, field)?;
                 let numbers = slice(&array, field)?;

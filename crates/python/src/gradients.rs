@@ -107,7 +107,7 @@ impl Batch {
     /// Keeps from now on what derivatives of steps need, or no longer: a copy of the states before each step.
     #[pyo3(signature = (on=true))]
     fn keep_steps(&self, py: Python<'_>, on: bool) -> PyResult<()> {
-        self.with(py, |batch| batch.keep_steps(on))
+        self.at_once(py, |batch| batch.keep_steps(on))
     }
 
     /// Derivatives of the last step of one world, a record of matrices: rows are what comes out (q+ in its tangent space, v+),

@@ -16,6 +16,10 @@ use super::derivatives::{
 use super::kept::Kept;
 use crate::{DerivativesBy, Error, Integrator};
 
+/// What the derivatives of steps take of the time of these, roughly, and a copy of one.
+pub(super) const DERIVATIVES: f64 = 4.0;
+const COPY: f64 = 0.5;
+
 /// Fewer worlds on the CPU are gone back through by the host.
 const FEW: usize = 4;
 
@@ -72,8 +76,8 @@ impl<T: Scalar> Group<T> {
         let part = |(chunk, first, asked)| ChunkRequests { chunk, first, asked, summaries: None };
         let parts: Vec<_> = parts.into_iter().map(part).collect();
         let found = if self.maker.backend.side_by_side() {
-            let found = parts.into_par_iter().map(|part| through([Ok(part)], rules, geometry));
-            found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect()
+            let found = self.work.map(DERIVATIVES, parts, |part| through([Ok(part)], rules, geometry))?;
+            found.into_iter().flatten().collect()
         } else {
             through(parts.into_iter().map(Ok), rules, geometry)?
         };
@@ -103,7 +107,7 @@ impl<T: Scalar> Group<T> {
         let asked = worlds.iter().copied().enumerate().collect();
         let parts = by_chunk(&mut self.chunks, self.chunk_worlds, asked, |&(_, world)| world);
         let found: Vec<_> = if side_by_side {
-            parts.into_par_iter().map(of_part).collect::<Result<_, Error>>()?
+            self.work.map(DERIVATIVES, parts, of_part)?
         } else {
             parts.into_iter().map(of_part).collect::<Result<_, Error>>()?
         };
@@ -164,11 +168,11 @@ impl<T: Scalar> Differentiable for Group<T> {
         let by_kernels = self.kernels_go_back(by).then_some(rules);
         let copy = |chunk: &mut Chunk<T>| chunk.copy_step(geometry, by_kernels);
         let chunks = if self.maker.backend.side_by_side() {
-            self.chunks.par_iter_mut().map(copy).collect::<Result<_, Error>>()?
+            self.work.map(COPY, self.chunks.iter_mut().collect(), copy)?
         } else {
             self.chunks.iter_mut().map(copy).collect::<Result<_, Error>>()?
         };
-        Ok(Box::new(Taken::new(&self.maker, geometry, chunks, self.chunk_worlds)))
+        Ok(Box::new(Taken::new(&self.maker, geometry, chunks, self.chunk_worlds, self.work)))
     }
 
     fn taken_bytes(&self, by: DerivativesBy, rules: GradientRules) -> usize {

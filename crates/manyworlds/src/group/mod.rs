@@ -22,6 +22,7 @@ mod record;
 mod save;
 mod seen;
 mod shared;
+mod sharing;
 mod soft;
 pub(crate) mod state;
 mod step;
@@ -29,10 +30,11 @@ mod subsystems;
 pub(crate) mod worlds;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use manyworlds_contact::tree::device_reals;
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{RoundTrips, Timings, Traffic};
+use manyworlds_gpu::{Instant, RoundTrips, Timings, Traffic};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
@@ -50,10 +52,15 @@ pub(crate) use derivatives::{Lineariser, Request, TakenSteps, WorldProduct, Worl
 pub(crate) use fields::{NewStates, PARTS};
 use maker::Maker;
 use shared::Shared;
+use sharing::Work;
 use soft::SoftKernels;
 pub(crate) use state::State;
 use state::read_state;
 pub(crate) use worlds::{Numbered, Worlds};
+
+/// What new states take of the time of steps, and reading a field.
+const RESTART: f64 = 1.0;
+const READ: f64 = 0.1;
 
 /// Worlds of one model in one precision on one executor.
 pub(crate) struct Group<T: Scalar> {
@@ -64,6 +71,7 @@ pub(crate) struct Group<T: Scalar> {
     chunk_worlds: usize,
     n_world: usize,
     maker: Arc<Maker<T>>,
+    work: Work,
 }
 
 impl<T: Scalar> Group<T> {
@@ -90,7 +98,7 @@ impl<T: Scalar> Group<T> {
         let maker = Arc::new(Maker::new(Arc::clone(&shared), backend.clone()));
         let firsts = (0..n_world).step_by(chunk_worlds);
         let chunks = firsts.map(|first| maker.make(chunk_worlds.min(n_world - first))).collect::<Result<_, Error>>()?;
-        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, maker };
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, maker, work: Work::default() };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -167,14 +175,19 @@ impl<T: Scalar> Worlds for Group<T> {
                 chunk.launch()?;
                 chunk.complete()
             };
-            // A pool of one thread would only be asked to wait for.
-            let alone = self.chunks.len() == 1 || rayon::current_num_threads() == 1;
-            let mut chunks = self.chunks.iter_mut().enumerate();
-            return if alone {
-                chunks.try_for_each(step)
-            } else {
-                self.chunks.par_iter_mut().enumerate().try_for_each(step)
+            let timed = |chunk: (usize, &mut Chunk<T>)| {
+                let clock = Instant::now();
+                step(chunk)?;
+                Ok(clock.elapsed())
             };
+            let passed = if self.chunks.len() > 1 && self.work.is_shared(1.0) {
+                let chunks = self.chunks.par_iter_mut().enumerate();
+                chunks.map(timed).try_reduce(Duration::default, |a, b| Ok(a + b))?
+            } else {
+                self.chunks.iter_mut().enumerate().map(timed).sum::<Result<_, Error>>()?
+            };
+            self.work.step = Some(passed);
+            return Ok(());
         }
         // The device works on one chunk while the host makes the next one ready: also on the last one, while the host makes the
         // first one ready for the next step. What the host solves comes before the next kernels: its motion would wait for these.
@@ -216,8 +229,8 @@ impl<T: Scalar> Worlds for Group<T> {
             }
         }
         let restart = |(chunk, worlds): (&mut Chunk<T>, &[(usize, [u32; PARTS])])| chunk.restart(&new, worlds);
-        if self.maker.backend.side_by_side() && restarts.len() > 1 {
-            restarts.into_par_iter().try_for_each(restart)
+        if self.maker.backend.side_by_side() {
+            self.work.map(RESTART, restarts, restart).map(drop)
         } else {
             restarts.into_iter().try_for_each(restart)
         }
@@ -370,8 +383,9 @@ impl<T: Scalar> Worlds for Group<T> {
     fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error> {
         let parts = out.chunks((self.chunk_worlds * self.maker.columns.width(id)).max(1));
         if self.maker.backend.side_by_side() {
-            let chunks = self.chunks.par_iter_mut().zip(parts);
-            return chunks.try_for_each(|(chunk, mut rows)| chunk.begin_read(id, rows.again()).map(drop));
+            let parts = self.chunks.iter_mut().zip(parts).collect();
+            let read = |(chunk, mut rows): (&mut Chunk<T>, RowsMut<'_>)| chunk.begin_read(id, rows.again()).map(drop);
+            return self.work.map(READ, parts, read).map(drop);
         }
         // All chunks collect before the first is waited for.
         let mut waiting = Vec::with_capacity(self.chunks.len());

@@ -16,25 +16,25 @@ pub(super) fn eliminate<R: Real>(
     for i in 0..m {
         (row_of[i], column_of[i]) = (R::lit(i as f64), R::lit(i as f64));
     }
-    let (mut rank, mut least) = (zero, zero);
+    let mut rank = zero;
+    // Largest entry of what is left, and its row.
+    let (mut pivot, mut row) = (zero, zero);
+    let larger = |i: usize, most: R, pivot: &mut R, row: &mut R| {
+        let larger = pivot.lt(most);
+        *pivot = R::select(larger, most, *pivot);
+        *row = R::select(larger, R::lit(i as f64), *row);
+    };
+    for (i, own) in b.chunks(stride.max(1)).take(m).enumerate() {
+        larger(i, own[..m].iter().fold(zero, |most, x| most.max(x.abs())), &mut pivot, &mut row);
+    }
+    let least = pivot * smallest;
     for k in 0..m {
-        let (mut pivot, mut row, mut column) = (zero, R::lit(k as f64), R::lit(k as f64));
-        for i in k..m {
-            for j in k..m {
-                let x = b[i * stride + j].abs();
-                let larger = pivot.lt(x);
-                pivot = R::select(larger, x, pivot);
-                row = R::select(larger, R::lit(i as f64), row);
-                column = R::select(larger, R::lit(j as f64), column);
-            }
-        }
-        if k == 0 {
-            least = pivot * smallest;
-        }
         let acts = least.lt(pivot);
         rank += R::select(acts, one, zero);
         for lane in (0..R::N).filter(|&lane| acts.lane(lane)) {
-            let (i, j) = (row.lane(lane).to_f64() as usize, column.lane(lane).to_f64() as usize);
+            let i = row.lane(lane).to_f64() as usize;
+            let is_pivot = |x: &R| x.abs().lane(lane) == pivot.lane(lane);
+            let j = b[i * stride + k..i * stride + m].iter().position(is_pivot).map_or(k, |j| k + j);
             let mut swap = |x: usize, y: usize| swap(lane, b, x, y);
             if i != k {
                 (0..m).for_each(|c| swap(k * stride + c, i * stride + c));
@@ -48,12 +48,16 @@ pub(super) fn eliminate<R: Real>(
         let per = R::select(acts, one / R::select(acts, b[k * stride + k], one), zero);
         let (above, below) = b.split_at_mut((k + 1) * stride);
         let top = &mut above[k * stride..][..m];
-        for row in below.chunks_mut(stride).take(m - k - 1) {
-            let times = row[k] * per;
-            row[k] = times;
-            for c in k + 1..m {
-                row[c] = (-times).mul_add(top[c], row[c]);
-            }
+        (pivot, row) = (zero, R::lit((k + 1) as f64));
+        for (i, own) in below.chunks_mut(stride).take(m - k - 1).enumerate() {
+            let (head, own) = own[..m].split_at_mut(k + 1);
+            let times = head[k] * per;
+            head[k] = times;
+            let most = own.iter_mut().zip(&top[k + 1..]).fold(zero, |most, (x, top)| {
+                *x = (-times).mul_add(*top, *x);
+                most.max(x.abs())
+            });
+            larger(k + 1 + i, most, &mut pivot, &mut row);
         }
         top[k] = per;
     }

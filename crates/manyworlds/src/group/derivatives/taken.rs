@@ -14,7 +14,9 @@ use super::kernels::{ChunkRequests, through};
 use super::request::Request;
 use super::step::WorldStep;
 use crate::Error;
+use crate::group::differentiable::DERIVATIVES;
 use crate::group::maker::Maker;
+use crate::group::sharing::Work;
 use crate::group::state::State;
 
 /// Chunks that a device works on at once: on one while the host has its part in the other.
@@ -41,6 +43,8 @@ pub(in crate::group) struct Taken<T: Scalar> {
     chunks: Vec<StepCopy<T>>,
     /// Worlds of all chunks but the last.
     chunk_worlds: usize,
+    /// That of the step.
+    work: Work,
 }
 
 impl<T: Scalar> Taken<T> {
@@ -49,8 +53,9 @@ impl<T: Scalar> Taken<T> {
         geometry: &Arc<Geometry>,
         chunks: Vec<StepCopy<T>>,
         chunk_worlds: usize,
+        work: Work,
     ) -> Self {
-        Self { maker: Arc::clone(maker), geometry: Arc::clone(geometry), chunks, chunk_worlds }
+        Self { maker: Arc::clone(maker), geometry: Arc::clone(geometry), chunks, chunk_worlds, work }
     }
 
     fn find(&self, world: usize) -> (usize, usize) {
@@ -123,8 +128,8 @@ impl<T: Scalar> TakenSteps for Taken<T> {
         parts.retain(|(_, asked)| !asked.is_empty());
         let mut out = Vec::new();
         if self.maker.backend.side_by_side() {
-            let found = parts.into_par_iter().map(|part| self.by_kernels(rules, vec![part]));
-            out.extend(found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten());
+            let found = self.work.map(DERIVATIVES, parts, |part| self.by_kernels(rules, vec![part]))?;
+            out.extend(found.into_iter().flatten());
         } else {
             while !parts.is_empty() {
                 let now = parts.drain(..UNDER_WAY.min(parts.len())).collect();
