@@ -9,12 +9,12 @@ use numpy::{PyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use rayon::ThreadPool;
 
 use crate::arrays::{Real, fill_array, filled, given, given_or_empty, reals, slice, with_real};
 use crate::errors::{Failure, raised};
 use crate::model::Model;
 use crate::options::{count, executor, field, integrator, one_of, precision, threads};
+use crate::owned::{Owned, on};
 use crate::pictures::{self, Shot, Studio};
 use crate::record::record;
 
@@ -39,8 +39,7 @@ use crate::record::record;
 /// they are converted, which copies them.
 #[pyclass(module = "manyworlds", frozen)]
 pub(crate) struct Batch {
-    inner: Mutex<manyworlds::Batch>,
-    pool: Option<ThreadPool>,
+    inner: Owned<manyworlds::Batch>,
     models: Vec<Py<Model>>,
     shapes: Vec<Shape>,
     precision: Precision,
@@ -92,36 +91,26 @@ impl Batch {
         py.detach(|| self.without_gil(f)).map_err(PyErr::from)
     }
 
-    /// The same on the caller's thread, which no other has to be woken for: for what takes next to no time.
+    /// The same where the GIL is not held already.
+    fn without_gil<R: Send>(
+        &self,
+        f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
+    ) -> Result<R, Failure> {
+        self.inner.with(f)?.map_err(Failure::Said)
+    }
+
+    /// Does something with the batch that takes next to no time.
     pub(crate) fn at_once<R: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        py.detach(|| self.locked(None, f)).map_err(PyErr::from)
+        py.detach(|| self.inner.at_once(f)).map_err(Failure::from)?.map_err(raised)
     }
 
-    /// As [`Self::with`], where the GIL is not held already.
-    fn without_gil<R: Send>(
-        &self,
-        f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
-    ) -> Result<R, Failure> {
-        self.locked(self.pool.as_ref(), f)
-    }
-
-    /// Does something with the batch. It is locked first: a thread of the pool that waits for others may take up another caller's work.
-    fn locked<R: Send>(
-        &self,
-        pool: Option<&ThreadPool>,
-        f: impl FnOnce(&mut manyworlds::Batch) -> Result<R, Error> + Send,
-    ) -> Result<R, Failure> {
-        let mut batch = self.inner.lock().map_err(|_| Failure::Broken)?;
-        let batch = &mut *batch;
-        let found = match pool {
-            Some(pool) => pool.install(|| f(batch)),
-            None => f(batch),
-        };
-        found.map_err(Failure::Said)
+    /// Does something beside the batch, without the GIL and on the batch's own threads.
+    pub(crate) fn beside<R: Send>(&self, py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
+        py.detach(|| self.inner.beside(f))
     }
 
     pub(crate) fn precision(&self) -> Precision {
@@ -282,7 +271,7 @@ impl Batch {
             let groups: Vec<_> = models.iter().map(|(model, worlds)| (&**model, *worlds)).collect();
             manyworlds::Batch::new(&groups, &options)
         };
-        let inner = py.detach(|| pool.as_ref().map_or_else(build, |pool| pool.install(build))).map_err(raised)?;
+        let inner = py.detach(|| on(pool.as_ref(), build)).map_err(raised)?;
         let shapes = models.iter().map(|(model, worlds)| Shape {
             worlds: *worlds,
             n_q: model.n_q,
@@ -291,8 +280,7 @@ impl Batch {
             n_act: model.n_act(),
         });
         Ok(Self {
-            inner: Mutex::new(inner),
-            pool,
+            inner: Owned::new(inner, pool),
             shapes: shapes.collect(),
             models: groups.into_iter().map(|(model, _)| model).collect(),
             precision: options.precision,

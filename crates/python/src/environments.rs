@@ -9,19 +9,18 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use rayon::ThreadPool;
 
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
 use crate::errors::raised;
 use crate::options::{count, executor, one_of, precision, threads};
+use crate::owned::{Broken, Owned, on};
 use crate::parameters::Override;
 use crate::pictures::{self, Shot, Studio};
 
 /// Many environments of one task, stepped together: what `manyworlds.gymnasium.VectorEnv` is made of.
 #[pyclass(module = "manyworlds", frozen)]
 pub(crate) struct Environments {
-    inner: Mutex<manyworlds_environments::Environments>,
-    pool: Option<ThreadPool>,
+    inner: Owned<manyworlds_environments::Environments>,
     precision: manyworlds::Precision,
     autoreset: Autoreset,
     count: usize,
@@ -49,16 +48,9 @@ impl Environments {
         py: Python<'_>,
         f: impl FnOnce(&mut manyworlds_environments::Environments) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        let found = py.detach(|| {
-            let mut inner = self.inner.lock().ok()?;
-            let inner = &mut *inner;
-            Some(match &self.pool {
-                Some(pool) => pool.install(|| f(inner)),
-                None => f(inner),
-            })
-        });
-        let broken = || PyRuntimeError::new_err("these environments broke in an earlier call; make new ones");
-        found.ok_or_else(broken)?.map_err(raised_by)
+        let found = py.detach(|| self.inner.with(f));
+        let broken = |Broken| PyRuntimeError::new_err("these environments broke in an earlier call; make new ones");
+        found.map_err(broken)?.map_err(raised_by)
     }
 
     fn reset_with<'py, T: Real + manyworlds_environments::Real>(
@@ -195,8 +187,7 @@ impl Environments {
         };
         let pool = self::threads(threads)?;
         let build = || manyworlds_environments::Environments::with(task, count, autoreset, &chosen, &options);
-        let inner = py.detach(|| pool.as_ref().map_or_else(build, |pool| pool.install(build)));
-        let mut inner = inner.map_err(raised_by)?;
+        let mut inner = py.detach(|| on(pool.as_ref(), build)).map_err(raised_by)?;
         if let Some(steps) = max_episode_steps {
             inner.set_max_episode_steps(steps);
         }
@@ -210,8 +201,7 @@ impl Environments {
             n_q: inner.model().n_q,
             n_v: inner.model().n_v,
             n_goal: inner.n_goal(),
-            inner: Mutex::new(inner),
-            pool,
+            inner: Owned::new(inner, pool),
             precision: options.precision,
             autoreset,
             studio: Mutex::default(),

@@ -5,6 +5,8 @@ use manyworlds::model::ModelError;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyFileNotFoundError, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
+use crate::owned::Broken;
+
 /// The exception that a Python programmer expects of an error.
 pub(crate) fn raised(error: Error) -> PyErr {
     let message = error.to_string();
@@ -31,6 +33,12 @@ pub(crate) enum Failure {
     Said(Error),
     /// An earlier call ended in a panic.
     Broken,
+}
+
+impl From<Broken> for Failure {
+    fn from(Broken: Broken) -> Self {
+        Self::Broken
+    }
 }
 
 impl From<Failure> for PyErr {

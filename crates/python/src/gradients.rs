@@ -233,7 +233,7 @@ impl KeptStep {
                 Outputs { q: part(&dq, &dofs), v: part(&dv, &dofs), act: part(&dact, &activations) }
             })
             .collect();
-        let found = py.detach(|| self.inner.back(&outputs)).map_err(raised)?;
+        let found = batch.beside(py, || self.inner.back(&outputs)).map_err(raised)?;
         let mut all = Gradients::zeros(&[]);
         for (inputs, certificate) in found {
             all.q.extend(inputs.q);

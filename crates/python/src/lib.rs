@@ -10,6 +10,7 @@ mod gradients;
 mod inspection;
 mod model;
 mod options;
+mod owned;
 mod parameters;
 mod pictures;
 mod record;

@@ -14,11 +14,8 @@ use super::derivatives::{
     WorldStep, through,
 };
 use super::kept::Kept;
+use super::sharing::{COPY, DERIVATIVES};
 use crate::{DerivativesBy, Error, Integrator};
-
-/// What the derivatives of steps take of the time of these, roughly, and a copy of one.
-pub(super) const DERIVATIVES: f64 = 4.0;
-const COPY: f64 = 0.5;
 
 /// Fewer worlds on the CPU are gone back through by the host.
 const FEW: usize = 4;

@@ -52,15 +52,11 @@ pub(crate) use derivatives::{Lineariser, Request, TakenSteps, WorldProduct, Worl
 pub(crate) use fields::{NewStates, PARTS};
 use maker::Maker;
 use shared::Shared;
-use sharing::Work;
+use sharing::{READ, RESTART, STEP, Work};
 use soft::SoftKernels;
 pub(crate) use state::State;
 use state::read_state;
 pub(crate) use worlds::{Numbered, Worlds};
-
-/// What new states take of the time of steps, and reading a field.
-const RESTART: f64 = 1.0;
-const READ: f64 = 0.1;
 
 /// Worlds of one model in one precision on one executor.
 pub(crate) struct Group<T: Scalar> {
@@ -180,7 +176,7 @@ impl<T: Scalar> Worlds for Group<T> {
                 step(chunk)?;
                 Ok(clock.elapsed())
             };
-            let passed = if self.chunks.len() > 1 && self.work.is_shared(1.0) {
+            let passed = if self.chunks.len() > 1 && self.work.is_shared(STEP) {
                 let chunks = self.chunks.par_iter_mut().enumerate();
                 chunks.map(timed).try_reduce(Duration::default, |a, b| Ok(a + b))?
             } else {

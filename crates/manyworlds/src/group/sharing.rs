@@ -10,6 +10,13 @@ use crate::Error;
 /// of 16 half-cheetahs 19 and 28, of 64 of these 64 and 50.
 const LEAST: Duration = Duration::from_micros(40);
 
+/// What takes about as long as so many steps: a step, new states, a field that is read, a copy of the last step, derivatives of it.
+pub(super) const STEP: f64 = 1.0;
+pub(super) const RESTART: f64 = 1.0;
+pub(super) const READ: f64 = 0.1;
+pub(super) const COPY: f64 = 0.5;
+pub(super) const DERIVATIVES: f64 = 4.0;
+
 /// How long a group's steps take.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {

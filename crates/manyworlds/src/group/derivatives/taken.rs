@@ -14,9 +14,8 @@ use super::kernels::{ChunkRequests, through};
 use super::request::Request;
 use super::step::WorldStep;
 use crate::Error;
-use crate::group::differentiable::DERIVATIVES;
 use crate::group::maker::Maker;
-use crate::group::sharing::Work;
+use crate::group::sharing::{DERIVATIVES, Work};
 use crate::group::state::State;
 
 /// Chunks that a device works on at once: on one while the host has its part in the other.
