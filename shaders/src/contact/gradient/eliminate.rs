@@ -2,6 +2,27 @@
 
 use crate::real::{Mask, Real, Scalar};
 
+/// The largest entry that was seen, and its row.
+struct Largest<R> {
+    size: R,
+    row: R,
+}
+
+impl<R: Real> Largest<R> {
+    #[inline(always)]
+    fn none(row: usize) -> Self {
+        Self { size: R::lit(0.0), row: R::lit(row as f64) }
+    }
+
+    /// `size`: the largest of a row behind those that were seen.
+    #[inline(always)]
+    fn see(&mut self, row: usize, size: R) {
+        let larger = self.size.lt(size);
+        self.size = R::select(larger, size, self.size);
+        self.row = R::select(larger, R::lit(row as f64), self.row);
+    }
+}
+
 /// Complete pivoting, each lane by itself; the rank of each.
 #[inline(always)]
 pub(super) fn eliminate<R: Real>(
@@ -17,23 +38,18 @@ pub(super) fn eliminate<R: Real>(
         (row_of[i], column_of[i]) = (R::lit(i as f64), R::lit(i as f64));
     }
     let mut rank = zero;
-    // Largest entry of what is left, and its row.
-    let (mut pivot, mut row) = (zero, zero);
-    let larger = |i: usize, most: R, pivot: &mut R, row: &mut R| {
-        let larger = pivot.lt(most);
-        *pivot = R::select(larger, most, *pivot);
-        *row = R::select(larger, R::lit(i as f64), *row);
-    };
+    // Of what is left.
+    let mut pivot = Largest::none(0);
     for (i, own) in b.chunks(stride.max(1)).take(m).enumerate() {
-        larger(i, own[..m].iter().fold(zero, |most, x| most.max(x.abs())), &mut pivot, &mut row);
+        pivot.see(i, own[..m].iter().fold(zero, |most, x| most.max(x.abs())));
     }
-    let least = pivot * smallest;
+    let least = pivot.size * smallest;
     for k in 0..m {
-        let acts = least.lt(pivot);
+        let acts = least.lt(pivot.size);
         rank += R::select(acts, one, zero);
         for lane in (0..R::N).filter(|&lane| acts.lane(lane)) {
-            let i = row.lane(lane).to_f64() as usize;
-            let is_pivot = |x: &R| x.abs().lane(lane) == pivot.lane(lane);
+            let i = pivot.row.lane(lane).to_f64() as usize;
+            let is_pivot = |x: &R| x.abs().lane(lane) == pivot.size.lane(lane);
             let j = b[i * stride + k..i * stride + m].iter().position(is_pivot).map_or(k, |j| k + j);
             let mut swap = |x: usize, y: usize| swap(lane, b, x, y);
             if i != k {
@@ -48,7 +64,8 @@ pub(super) fn eliminate<R: Real>(
         let per = R::select(acts, one / R::select(acts, b[k * stride + k], one), zero);
         let (above, below) = b.split_at_mut((k + 1) * stride);
         let top = &mut above[k * stride..][..m];
-        (pivot, row) = (zero, R::lit((k + 1) as f64));
+        // The next one is looked for on the way.
+        pivot = Largest::none(k + 1);
         for (i, own) in below.chunks_mut(stride).take(m - k - 1).enumerate() {
             let (head, own) = own[..m].split_at_mut(k + 1);
             let times = head[k] * per;
@@ -57,7 +74,7 @@ pub(super) fn eliminate<R: Real>(
                 *x = (-times).mul_add(*top, *x);
                 most.max(x.abs())
             });
-            larger(k + 1 + i, most, &mut pivot, &mut row);
+            pivot.see(k + 1 + i, most);
         }
         top[k] = per;
     }
