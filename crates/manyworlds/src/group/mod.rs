@@ -176,13 +176,14 @@ impl<T: Scalar> Worlds for Group<T> {
                 step(chunk)?;
                 Ok(clock.elapsed())
             };
-            let passed = if self.chunks.len() > 1 && self.work.is_shared(STEP) {
+            let shared = self.chunks.len() > 1 && self.work.is_shared(STEP);
+            let passed = if shared {
                 let chunks = self.chunks.par_iter_mut().enumerate();
                 chunks.map(timed).try_reduce(Duration::default, |a, b| Ok(a + b))?
             } else {
                 self.chunks.iter_mut().enumerate().map(timed).sum::<Result<_, Error>>()?
             };
-            self.work.step = Some(passed);
+            self.work.note(passed, shared);
             return Ok(());
         }
         // The device works on one chunk while the host makes the next one ready: also on the last one, while the host makes the

@@ -8,7 +8,11 @@ use crate::Error;
 
 /// What takes one thread less than this takes several longer, who wait for each other: steps of 16 cart-poles took one 10 us and two 24,
 /// of 16 half-cheetahs 19 and 28, of 64 of these 64 and 50.
-const LEAST: Duration = Duration::from_micros(40);
+const LEAST: Duration = Duration::from_micros(30);
+/// What takes one thread more than this is shared out from then on. In between it stays as it is: threads that slept are slow to wake.
+const MOST: Duration = Duration::from_micros(80);
+/// Part of the time that threads take together which one would take by itself: two of one core slow each other down.
+const BY_ITSELF: f64 = 2.0 / 3.0;
 
 /// What takes about as long as so many steps: a step, new states, a field that is read, a copy of the last step, derivatives of it.
 pub(super) const STEP: f64 = 1.0;
@@ -20,14 +24,23 @@ pub(super) const DERIVATIVES: f64 = 4.0;
 /// How long a group's steps take.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// The last step of all chunks, one after the other; none before the first.
-    pub(super) step: Option<Duration>,
+    /// The last step of all chunks by one thread, roughly; none before the first.
+    step: Option<Duration>,
+    /// Whether it was shared out.
+    shared: bool,
 }
 
 impl Work {
+    /// Notes how long the last step of all chunks took: one after the other, or the sum of all where threads shared them.
+    pub(super) fn note(&mut self, step: Duration, shared: bool) {
+        self.step = Some(if shared { step.mul_f64(BY_ITSELF) } else { step });
+        self.shared = shared;
+    }
+
     /// Whether to share out what takes as long as so many steps.
     pub(super) fn is_shared(self, steps: f64) -> bool {
-        rayon::current_num_threads() > 1 && self.step.is_none_or(|step| LEAST < step.mul_f64(steps))
+        let worth = if self.shared { LEAST } else { MOST };
+        rayon::current_num_threads() > 1 && self.step.is_none_or(|step| worth < step.mul_f64(steps))
     }
 
     /// Makes something of each of some parts of a group, which takes as long as so many steps for all.
@@ -51,16 +64,21 @@ mod tests {
 
     #[test]
     fn what_takes_less_than_it_takes_to_share_it_is_not_shared() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let work = |us| Work { step: Some(Duration::from_micros(us)) };
-        pool.install(|| {
-            assert!(Work::default().is_shared(1.0));
-            assert_eq!([39, 41].map(|us| work(us).is_shared(1.0)), [false, true]);
-            assert_eq!([39, 41].map(|us| work(us).is_shared(0.5)), [false, false]);
-            assert_eq!(work(10).map(1.0, vec![1, 2, 3], |x| Ok(2 * x)).unwrap(), [2, 4, 6]);
-            assert_eq!(work(50).map(1.0, vec![1, 2, 3], |x| Ok(2 * x)).unwrap(), [2, 4, 6]);
+        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut work = Work::default();
+        pool(2).install(|| {
+            assert!(work.is_shared(STEP));
+            for (us, was_shared, is_shared) in
+                [(79, false, false), (81, false, true), (50, true, true), (40, true, false), (50, false, false)]
+            {
+                work.note(Duration::from_micros(us), was_shared);
+                assert_eq!(work.is_shared(STEP), is_shared);
+            }
+            assert_eq!([1.0, 2.0].map(|steps| work.is_shared(steps)), [false, true]);
+            for steps in [1.0, 2.0] {
+                assert_eq!(work.map(steps, vec![1, 2, 3], |x| Ok(2 * x)).unwrap(), [2, 4, 6]);
+            }
         });
-        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        assert!(!one.install(|| work(1000).is_shared(1.0)));
+        assert!(!pool(1).install(|| work.is_shared(1000.0)));
     }
 }
