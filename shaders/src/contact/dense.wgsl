@@ -385,12 +385,11 @@ fn dense_sweep() -> real {
         );
         let r = slot_residual(slot, law.mu, real(1.0), lambda, sigma);
         square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
-        var next: vec3<real>;
+        var steps = Steps(UNBOUNDED, vec3<real>(zero, zero, zero));
         if relaxes {
-            next = steps_solve(slot_caps(slot), law.mu, block, law.inverse, lambda, sigma);
-        } else {
-            next = local_solve(law.mu, block, law.inverse, lambda, sigma);
+            steps = slot_caps(slot);
         }
+        let next = steps_solve(steps, law.mu, block, law.inverse, lambda, sigma);
         let d = next - lambda;
         if abs(d.x) + abs(d.y) + abs(d.z) == zero {
             continue;

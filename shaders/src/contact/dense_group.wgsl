@@ -403,13 +403,11 @@ fn sweep_slot(d: Dense, local: u32, slot: u32) -> real {
     let mu = work[d.friction + slot];
     let acts = real(0.0) < work[d.rho + slot];
     let r = slot_residual(d, slot, real(1.0), lambda, sigma);
-    var solved: vec3<real>;
+    var steps = Steps(UNBOUNDED, vec3<real>(real(0.0), real(0.0), real(0.0)));
     if relaxes {
-        solved = steps_solve(slot_caps(d, slot), mu, block, inverse, lambda, sigma);
-    } else {
-        solved = local_solve(mu, block, inverse, lambda, sigma);
+        steps = slot_caps(d, slot);
     }
-    let next = select(lambda, solved, acts);
+    let next = select(lambda, steps_solve(steps, mu, block, inverse, lambda, sigma), acts);
     let change = next - lambda;
     workgroupBarrier();
     if local == 0u {

@@ -10,8 +10,15 @@ fn runs_away(d: Dense, local: u32) -> bool {
     return real(0.0) < group_sum(local, beyond);
 }
 
-// A round: a Newton step, sweeps, or both. Returns how many sweeps. Each part is called at one place, as in dense_rounds.wgsl.
-fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
+// Sweeps that were taken, and the error that the last of them met.
+struct Swept {
+    count: u32,
+    error: real,
+}
+
+// A round: a Newton step, sweeps, or both; `sweeps` at most, until one meets an error of no more than `enough`. Each part is called
+// at one place, as in dense_rounds.wgsl.
+fn dense_round(d: Dense, local: u32, newton: bool, sweeps: u32, enough: real) -> Swept {
     let at = d.state + DENSE_PROXIMAL;
     let proximal = of_first(local, work[at]);
     let centred = newton && proximal <= real(0.0);
@@ -40,21 +47,21 @@ fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
         storageBarrier();
     }
     if centred || real(1.0) <= taken.share {
-        return 0u;
+        return Swept(0u, UNBOUNDED);
     }
-    return sweep_or_stay(d, local, taken.merit);
+    return sweep_or_stay(d, local, taken.merit, sweeps, enough);
 }
 
-// Sweeps after a step that left so much of the merit; returns how many. Where requests give way it is one, undone where it does not
-// lessen the merit. What it starts from is kept where steps have what they need no longer.
-fn sweep_or_stay(d: Dense, local: u32, left: real) -> u32 {
-    let sweeps = select(SWEEPS, 1u, relaxes);
+// Sweeps after a step that left so much of the merit. Where requests give way they are undone where they do not lessen the merit. What
+// they start from is kept where steps have what they need no longer.
+fn sweep_or_stay(d: Dense, local: u32, left: real, most: u32, enough: real) -> Swept {
+    var swept = Swept(0u, UNBOUNDED);
     for (var i = local; i < d.n && relaxes; i += GROUP_WIDTH) {
         held[CENTRE + i] = held[LAMBDA + i];
         held[RHS + i] = held[SIGMA + i];
     }
-    for (var k = 0u; k < sweeps; k++) {
-        dense_sweep(d, local);
+    for (; swept.count < most && enough < swept.error; swept.count++) {
+        swept.error = sqrt(dense_sweep(d, local));
     }
     if relaxes {
         let after = merit_at(d, local, real(0.0));
@@ -64,7 +71,7 @@ fn sweep_or_stay(d: Dense, local: u32, left: real) -> u32 {
         }
         workgroupBarrier();
     }
-    return sweeps;
+    return swept;
 }
 
 // Steps are centred from here on; the centre is new where no step was taken about the last one.

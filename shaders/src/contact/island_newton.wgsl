@@ -259,7 +259,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         stopped = solved || hopeless;
         running = !(stopped || rounds >= dims.iterations);
         if running {
-            dense_round(d, local, true);
+            dense_round(d, local, true, select(SWEEPS, 1u, relaxes), real(-1.0));
             rounds += 1u;
         }
     }

@@ -104,8 +104,12 @@ fn local_slip(mu: real, m: Block, free: vec3<real>, lambda: vec3<real>, sigma: v
     var kappa = min(ratio, LOCAL_START * size);
     var low = zero;
     var high = UNBOUNDED;
-    var x = local_tangential(a, b, c, w, kappa);
-    for (var i = 0u; i < LOCAL_SLIP_ITERATIONS; i++) {
+    var x: vec2<real>;
+    for (var i = 0u; i <= LOCAL_SLIP_ITERATIONS; i++) {
+        x = local_tangential(a, b, c, w, kappa);
+        if i == LOCAL_SLIP_ITERATIONS {
+            break;
+        }
         let p = local_tangential(a, b, c, x, kappa);
         let normal = push - k.x * x.x - k.y * x.y;
         let square = max(fma(x.x, x.x, x.y * x.y), TINY);
@@ -119,7 +123,6 @@ fn local_slip(mu: real, m: Block, free: vec3<real>, lambda: vec3<real>, sigma: v
         let newton = kappa + excess / select(TINY, slope, zero < slope);
         let middle = select(real(4.0) * low + size, real(0.5) * (low + high), high < UNBOUNDED);
         kappa = select(middle, newton, low <= newton && newton <= high);
-        x = local_tangential(a, b, c, w, kappa);
     }
     let first = local_project(mu, vec3<real>(x.x, x.y, push - k.x * x.x - k.y * x.y));
     return local_project(mu, vec3<real>(first.x, first.y, push - k.x * first.x - k.y * first.y));

@@ -94,9 +94,11 @@ fn steps_scaled_residual(s: Steps, mu: real, trace: real, lambda: vec3<real>, si
     return sqrt(fma(r.x, r.x, fma(r.y, r.y, r.z * r.z))) / rho;
 }
 
-// Impulse that solves this constraint, the others held.
+// Impulse that solves this constraint, the others held; without a cap by its law as it is. That one is called at one place, see
+// build/inlined.rs.
 fn steps_solve(s: Steps, mu: real, m: Block, inverse: Block, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
-    if mu < real(0.0) {
+    let capped = s.cap < UNBOUNDED;
+    if capped && mu < real(0.0) {
         let r0 = real(1.0) / max(m.g[0], TINY);
         let b0 = steps_climb(s.cap, s.request.x, r0, lambda.x - r0 * sigma.x);
         let d0 = b0 - lambda.x;
@@ -107,13 +109,13 @@ fn steps_solve(s: Steps, mu: real, m: Block, inverse: Block, lambda: vec3<real>,
         let s2 = fma(m.g[2], d0, fma(m.g[4], d1, sigma.z));
         return vec3<real>(b0, b1, steps_climb(s.cap, s.request.z, r2, lambda.z - r2 * s2));
     }
-    let pursued = local_solve(mu, m, inverse, lambda, sigma);
-    if pursued.z <= s.cap {
-        return pursued;
-    }
-    let below = local_solve(mu, m, inverse, lambda, vec3<real>(sigma.x, sigma.y, sigma.z + s.request.z));
-    if s.cap <= below.z {
-        return below;
+    // The request as it is pursued, then as it has given way altogether.
+    for (var given = 0u; given < select(1u, 2u, capped); given++) {
+        let asked = vec3<real>(sigma.x, sigma.y, fma(real(given), s.request.z, sigma.z));
+        let next = local_solve(mu, m, inverse, lambda, asked);
+        if !capped || select(s.cap <= next.z, next.z <= s.cap, given == 0u) {
+            return next;
+        }
     }
     let change = s.cap - lambda.z;
     let rho = real(1.0) / max(m.g[0] + m.g[3], TINY);

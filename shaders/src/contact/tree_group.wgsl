@@ -435,45 +435,37 @@ fn begin(local: u32, part: u32) -> Lane {
     return Lane(stage, slots, rows, 0u, real(0.0), real(0.0), enough, contacts);
 }
 
-// Writes a lane's problem out, or where it is too large starts the velocity; and the first sweeps.
-fn write_out(begun: Lane, local: u32) -> Lane {
-    var own = begun;
-    let d = problem(own);
+// Writes a lane's problem out, or where it is too large starts the velocity.
+fn write_out(own: Lane, local: u32) {
     if own.stage == STAGE_WRITTEN {
-        gather(d, local);
+        gather(problem(own), local);
     } else if own.stage == STAGE_LARGE {
         start(local);
     }
-    for (var k = 0u; k < min(FIRST, dims.sweeps) && !relaxes; k++) {
-        if own.stage == STAGE_WRITTEN {
-            own.error = sqrt(dense_sweep(d, local));
-        } else if own.stage == STAGE_LARGE {
-            own.error = sqrt(sweep(local));
-        } else {
-            break;
-        }
-        own.sweeps += real(1.0);
-        own.stage += select(0u, 2u, own.error <= own.enough);
-    }
-    if own.stage == STAGE_WRITTEN {
-        own.error = sqrt(natural(d, local));
-        own.stage += select(0u, 2u, own.error <= own.enough);
-    }
-    return own;
 }
 
-// A round of a lane that is open.
-fn next_round(before: Lane, local: u32) -> Lane {
+// A round of a lane that is open; or the sweeps before the first, which are no round: both call the same functions at one place.
+fn next_round(before: Lane, local: u32, is_first: bool) -> Lane {
     var own = before;
-    own.rounds += 1u;
+    own.rounds += select(1u, 0u, is_first);
+    let first = select(min(FIRST, dims.sweeps), 0u, relaxes);
     if own.stage == STAGE_WRITTEN {
         let d = problem(own);
-        own.sweeps += real(dense_round(d, local, newton > 0u));
-        own.error = sqrt(natural(d, local));
-        own.rounds = select(own.rounds, dims.sweeps, runs_away(d, local));
+        let sweeps = select(select(SWEEPS, 1u, relaxes), first, is_first);
+        let enough = select(real(-1.0), own.enough, is_first);
+        let swept = dense_round(d, local, newton > 0u && !is_first, sweeps, enough);
+        own.sweeps += real(swept.count);
+        own.error = swept.error;
+        if enough < swept.error {
+            own.error = sqrt(natural(d, local));
+            own.rounds = select(own.rounds, dims.sweeps, !is_first && runs_away(d, local));
+        }
     } else {
-        own.error = sqrt(sweep(local));
-        own.sweeps += real(1.0);
+        own.error = UNBOUNDED;
+        for (var k = 0u; k < select(1u, first, is_first) && own.enough < own.error; k++) {
+            own.error = sqrt(sweep(local));
+            own.sweeps += real(1.0);
+        }
     }
     own.stage += select(0u, 2u, own.error <= own.enough);
     return own;
@@ -564,9 +556,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     storageBarrier();
     let part = part_of(word);
     relaxes = part == PART_RELAXES;
-    var own = write_out(begin(local, part), local);
-    while (own.stage == STAGE_WRITTEN || own.stage == STAGE_LARGE) && own.rounds < dims.sweeps {
-        own = next_round(own, local);
+    var own = begin(local, part);
+    write_out(own, local);
+    var is_first = true;
+    while (own.stage == STAGE_WRITTEN || own.stage == STAGE_LARGE) && (is_first || own.rounds < dims.sweeps) {
+        own = next_round(own, local, is_first);
+        is_first = false;
     }
     put_back(lane, own, local, word);
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use manyworlds_gradients::{BodyChange, GradientRules};
 use manyworlds_shaders::Scalar;
-use rayon::prelude::*;
 
 use super::Group;
 use super::backend::Backend;
@@ -14,7 +13,7 @@ use super::derivatives::{
     WorldStep, through,
 };
 use super::kept::Kept;
-use super::sharing::{COPY, DERIVATIVES};
+use super::sharing::{COPY, DERIVATIVES, map_worlds};
 use crate::{DerivativesBy, Error, Integrator};
 
 /// Fewer worlds on the CPU are gone back through by the host.
@@ -58,7 +57,7 @@ impl<T: Scalar> Group<T> {
     /// Whether they are asked first to go back through steps that are kept. Copies are loaded for it, which on the CPU takes longer than
     /// the host does where there are few worlds: measured with 1 to 16 half-cheetahs, humanoids, quadrupeds, arms and hoppers.
     fn kernels_go_back(&self, by: DerivativesBy) -> bool {
-        let few = self.maker.backend.side_by_side() && self.n_world < FEW;
+        let few = self.work.side_by_side && self.n_world < FEW;
         self.kernels_differentiate(by) && (by == DerivativesBy::Kernels || !few)
     }
 
@@ -72,7 +71,7 @@ impl<T: Scalar> Group<T> {
         let parts = by_chunk(&mut self.chunks, self.chunk_worlds, requests, |request| request.world);
         let part = |(chunk, first, asked)| ChunkRequests { chunk, first, asked, summaries: None };
         let parts: Vec<_> = parts.into_iter().map(part).collect();
-        let found = if self.maker.backend.side_by_side() {
+        let found = if self.work.side_by_side {
             let found = self.work.map(DERIVATIVES, parts, |part| through([Ok(part)], rules, geometry))?;
             found.into_iter().flatten().collect()
         } else {
@@ -89,25 +88,16 @@ impl<T: Scalar> Group<T> {
     /// The last steps of some worlds, in their order.
     fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let (shared, side_by_side) = (Arc::clone(&self.shared), self.maker.backend.side_by_side());
+        let (shared, on_device) = (Arc::clone(&self.shared), !self.work.side_by_side);
         let of_part = |(chunk, first, asked): Asked<'_, T, (usize, usize)>| {
             let numbers = chunk.step_numbers()?;
             let step =
                 |(order, world): (usize, usize)| Ok((order, numbers.step(&shared, geometry, world - first, false)?));
-            if side_by_side {
-                asked.into_iter().map(step).collect::<Result<Vec<_>, Error>>()
-            } else {
-                // Chunks take turns on a device: threads share out the worlds of each.
-                asked.into_par_iter().map(step).collect()
-            }
+            map_worlds(on_device, asked, step)
         };
         let asked = worlds.iter().copied().enumerate().collect();
         let parts = by_chunk(&mut self.chunks, self.chunk_worlds, asked, |&(_, world)| world);
-        let found: Vec<_> = if side_by_side {
-            self.work.map(DERIVATIVES, parts, of_part)?
-        } else {
-            parts.into_iter().map(of_part).collect::<Result<_, Error>>()?
-        };
+        let found = self.work.map(DERIVATIVES, parts, of_part)?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         found.sort_unstable_by_key(|&(order, _)| order);
         Ok(found.into_iter().map(|(_, step)| step).collect())
@@ -164,11 +154,7 @@ impl<T: Scalar> Differentiable for Group<T> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let by_kernels = self.kernels_go_back(by).then_some(rules);
         let copy = |chunk: &mut Chunk<T>| chunk.copy_step(geometry, by_kernels);
-        let chunks = if self.maker.backend.side_by_side() {
-            self.work.map(COPY, self.chunks.iter_mut().collect(), copy)?
-        } else {
-            self.chunks.iter_mut().map(copy).collect::<Result<_, Error>>()?
-        };
+        let chunks = self.work.map(COPY, self.chunks.iter_mut().collect(), copy)?;
         Ok(Box::new(Taken::new(&self.maker, geometry, chunks, self.chunk_worlds, self.work)))
     }
 

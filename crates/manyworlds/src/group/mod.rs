@@ -30,15 +30,13 @@ mod subsystems;
 pub(crate) mod worlds;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use manyworlds_contact::tree::device_reals;
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{Instant, RoundTrips, Timings, Traffic};
+use manyworlds_gpu::{RoundTrips, Timings, Traffic};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
-use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::field::block::{Block, BlockMut};
@@ -52,7 +50,7 @@ pub(crate) use derivatives::{Lineariser, Request, TakenSteps, WorldProduct, Worl
 pub(crate) use fields::{NewStates, PARTS};
 use maker::Maker;
 use shared::Shared;
-use sharing::{READ, RESTART, STEP, Work};
+use sharing::{READ, RESTART, Work};
 use soft::SoftKernels;
 pub(crate) use state::State;
 use state::read_state;
@@ -94,7 +92,8 @@ impl<T: Scalar> Group<T> {
         let maker = Arc::new(Maker::new(Arc::clone(&shared), backend.clone()));
         let firsts = (0..n_world).step_by(chunk_worlds);
         let chunks = firsts.map(|first| maker.make(chunk_worlds.min(n_world - first))).collect::<Result<_, Error>>()?;
-        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, maker, work: Work::default() };
+        let work = Work::new(backend.side_by_side());
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, maker, work };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -165,26 +164,12 @@ impl<T: Scalar> Worlds for Group<T> {
             }
             chunk.ready()
         };
-        if self.maker.backend.side_by_side() {
-            let step = |(c, chunk): (usize, &mut Chunk<T>)| {
+        if self.work.side_by_side {
+            return self.work.step(&mut self.chunks, |c, chunk| {
                 ready(c, &mut *chunk)?;
                 chunk.launch()?;
                 chunk.complete()
-            };
-            let timed = |chunk: (usize, &mut Chunk<T>)| {
-                let clock = Instant::now();
-                step(chunk)?;
-                Ok(clock.elapsed())
-            };
-            let shared = self.chunks.len() > 1 && self.work.is_shared(STEP);
-            let passed = if shared {
-                let chunks = self.chunks.par_iter_mut().enumerate();
-                chunks.map(timed).try_reduce(Duration::default, |a, b| Ok(a + b))?
-            } else {
-                self.chunks.iter_mut().enumerate().map(timed).sum::<Result<_, Error>>()?
-            };
-            self.work.note(passed, shared);
-            return Ok(());
+            });
         }
         // The device works on one chunk while the host makes the next one ready: also on the last one, while the host makes the
         // first one ready for the next step. What the host solves comes before the next kernels: its motion would wait for these.
@@ -226,11 +211,7 @@ impl<T: Scalar> Worlds for Group<T> {
             }
         }
         let restart = |(chunk, worlds): (&mut Chunk<T>, &[(usize, [u32; PARTS])])| chunk.restart(&new, worlds);
-        if self.maker.backend.side_by_side() {
-            self.work.map(RESTART, restarts, restart).map(drop)
-        } else {
-            restarts.into_iter().try_for_each(restart)
-        }
+        self.work.map(RESTART, restarts, restart).map(drop)
     }
 
     fn state(&mut self, world: usize) -> Result<State, Error> {
@@ -379,7 +360,7 @@ impl<T: Scalar> Worlds for Group<T> {
 
     fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error> {
         let parts = out.chunks((self.chunk_worlds * self.maker.columns.width(id)).max(1));
-        if self.maker.backend.side_by_side() {
+        if self.work.side_by_side {
             let parts = self.chunks.iter_mut().zip(parts).collect();
             let read = |(chunk, mut rows): (&mut Chunk<T>, RowsMut<'_>)| chunk.begin_read(id, rows.again()).map(drop);
             return self.work.map(READ, parts, read).map(drop);

@@ -50,34 +50,37 @@ fn convex_certified(own: IslandRecord, local: u32) -> bool {
     return island_solved(island_measure(own, local, region));
 }
 
-// CANAL: what a Newton step comes to, and the multipliers' update if the inner problem wants no other.
-fn convex_exact(own: IslandRecord, p: Place, local: u32, step: Newton) -> u32 {
-    if step.direction == DIRECTION_UNFINISHED {
-        return STEP_RUNNING;
+// CANAL: what a Newton step comes to, and the multipliers' update if the inner problem wants no other; before the first step
+// whether the impulses to start from do.
+fn convex_exact(own: IslandRecord, p: Place, local: u32, begins: bool, decrement: real, sums: Sums) -> u32 {
+    var outer = real(0.0);
+    if !begins {
+        if !is_finite(sums.error) {
+            return STEP_BROKEN;
+        }
+        let inner = convex_tell(local, p.state + STATE_INNER) + real(1.0);
+        convex_store(local, p.state + STATE_INNER, inner);
+        let error = min(sums.error, decrement);
+        let share = setting(dims.inner_share);
+        let roundoff = convex_roundoff(p, local, sums);
+        let solved = error <= share * share * sums.outer || error <= roundoff;
+        if inner < real(dims.inner) && !solved {
+            return STEP_RUNNING;
+        }
+        outer = convex_tell(local, p.state + STATE_OUTER) + real(1.0);
+        convex_store(local, p.state + STATE_INNER, real(0.0));
+        convex_store(local, p.state + STATE_OUTER, outer);
+        convex_publish(own, local);
     }
-    if !(step.direction == DIRECTION_FOUND && is_finite(step.sums.error)) {
-        return STEP_BROKEN;
-    }
-    let inner = convex_tell(local, p.state + STATE_INNER) + real(1.0);
-    convex_store(local, p.state + STATE_INNER, inner);
-    let error = min(step.sums.error, step.decrement);
-    let share = setting(dims.inner_share);
-    let roundoff = convex_roundoff(p, local, step.sums);
-    let solved = error <= share * share * step.sums.outer || error <= roundoff;
-    if inner < real(dims.inner) && !solved {
-        return STEP_RUNNING;
-    }
-    let outer = convex_tell(local, p.state + STATE_OUTER) + real(1.0);
-    convex_store(local, p.state + STATE_INNER, real(0.0));
-    convex_store(local, p.state + STATE_OUTER, outer);
-    convex_publish(own, local);
     if convex_certified(own, local) {
         return STEP_SOLVED;
+    }
+    if begins {
+        return STEP_RUNNING;
     }
     if real(dims.outer) <= outer {
         return STEP_BROKEN;
     }
     convex_update(own, p, local);
-    convex_evaluate(own, p, local);
-    return STEP_RUNNING;
+    return STEP_UPDATED;
 }

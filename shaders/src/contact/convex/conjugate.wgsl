@@ -154,23 +154,12 @@ fn conjugate_begin_direction(own: IslandRecord, p: Place, local: u32) -> bool {
         convex[conjugate_vector(p, CONJUGATE_RESIDUAL) + k] = -convex[p.gradient + k];
     }
     convex_barrier();
-    conjugate_precondition(own, p, local, CONJUGATE_RESIDUAL, CONJUGATE_Z);
-    convex_barrier();
-    let sums = conjugate_hessian(own, p, local);
-    for (var k = local; k < p.n; k += ISLAND_WIDTH) {
-        convex[conjugate_vector(p, CONJUGATE_P) + k] = convex[conjugate_vector(p, CONJUGATE_Z) + k];
-        convex[conjugate_vector(p, CONJUGATE_HP) + k] = convex[conjugate_vector(p, CONJUGATE_HZ) + k];
-    }
-    convex_store(local, p.state + STATE_ENERGY, sums.x);
-    convex_store(local, p.state + STATE_ENOUGH, CONJUGATE_SHARE * CONJUGATE_SHARE * sums.y);
-    convex_barrier();
     return true;
 }
 
-// One round. Whether there may be more to gain.
-fn conjugate_round(own: IslandRecord, p: Place, local: u32) -> bool {
+// Direction, residual and `z` a step along `P`; whether there is one.
+fn conjugate_step(p: Place, local: u32, energy: real) -> bool {
     let zero = real(0.0);
-    conjugate_precondition(own, p, local, CONJUGATE_HP, CONJUGATE_MHP);
     let hp = conjugate_vector(p, CONJUGATE_HP);
     let mhp = conjugate_vector(p, CONJUGATE_MHP);
     var mine = vec4<real>(zero, zero, zero, zero);
@@ -178,7 +167,6 @@ fn conjugate_round(own: IslandRecord, p: Place, local: u32) -> bool {
         mine.x = fma(convex[hp + k], convex[mhp + k], mine.x);
     }
     let square = convex_total(local, mine, false).x;
-    let energy = convex_tell(local, p.state + STATE_ENERGY);
     let alpha = energy / square;
     if !(zero < energy && zero < square && is_finite(alpha)) {
         return false;
@@ -192,23 +180,43 @@ fn conjugate_round(own: IslandRecord, p: Place, local: u32) -> bool {
         convex[residual + k] = fma(-alpha, convex[hp + k], convex[residual + k]);
         convex[z + k] = fma(-alpha, convex[mhp + k], convex[z + k]);
     }
+    return true;
+}
+
+// One round; the first, which makes no step, finds the first `P`. Whether there may be more to gain.
+fn conjugate_round(own: IslandRecord, p: Place, local: u32, is_first: bool) -> bool {
+    let begin = select(CONJUGATE_HP, CONJUGATE_RESIDUAL, is_first);
+    conjugate_precondition(own, p, local, begin, select(CONJUGATE_MHP, CONJUGATE_Z, is_first));
+    let energy = convex_tell(local, p.state + STATE_ENERGY);
+    if !is_first {
+        if !conjugate_step(p, local, energy) {
+            return false;
+        }
+    }
     convex_barrier();
     let sums = conjugate_hessian(own, p, local);
-    let beta = sums.x / energy;
-    let hz = conjugate_vector(p, CONJUGATE_HZ);
+    let beta = select(sums.x / energy, real(0.0), is_first);
+    let along = conjugate_vector(p, CONJUGATE_P);
+    let hp = conjugate_vector(p, CONJUGATE_HP);
     for (var k = local; k < p.n; k += ISLAND_WIDTH) {
-        convex[along + k] = fma(beta, convex[along + k], convex[z + k]);
-        convex[hp + k] = fma(beta, convex[hp + k], convex[hz + k]);
+        let z = convex[conjugate_vector(p, CONJUGATE_Z) + k];
+        let hz = convex[conjugate_vector(p, CONJUGATE_HZ) + k];
+        convex[along + k] = select(fma(beta, convex[along + k], z), z, is_first);
+        convex[hp + k] = select(fma(beta, convex[hp + k], hz), hz, is_first);
     }
     convex_store(local, p.state + STATE_ENERGY, sums.x);
+    if is_first {
+        convex_store(local, p.state + STATE_ENOUGH, CONJUGATE_SHARE * CONJUGATE_SHARE * sums.y);
+    }
     convex_barrier();
-    return convex_tell(local, p.state + STATE_ENOUGH) < sums.y;
+    return is_first || convex_tell(local, p.state + STATE_ENOUGH) < sums.y;
 }
 
 // A turn.
 fn convex_direction(own: IslandRecord, p: Place, local: u32) -> u32 {
     let before = u32(convex_tell(local, p.state + STATE_ROUNDS));
-    if before == 0u {
+    var is_first = before == 0u;
+    if is_first {
         if !conjugate_begin_direction(own, p, local) {
             return DIRECTION_NONE;
         }
@@ -217,9 +225,10 @@ fn convex_direction(own: IslandRecord, p: Place, local: u32) -> u32 {
     var rounds = before;
     var going = true;
     let end = min(before + dims.rounds, most);
-    for (var turn = before; turn < end && going; turn++) {
-        going = conjugate_round(own, p, local);
-        rounds += 1u;
+    while (is_first || rounds < end) && going {
+        going = conjugate_round(own, p, local, is_first);
+        rounds += select(1u, 0u, is_first);
+        is_first = false;
     }
     let found = !going || rounds >= most;
     convex_store(local, p.state + STATE_ROUNDS, select(real(rounds), real(0.0), found));

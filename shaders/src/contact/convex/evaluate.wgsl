@@ -5,6 +5,8 @@
 const STEP_RUNNING: u32 = 0u;
 const STEP_SOLVED: u32 = 1u;
 const STEP_BROKEN: u32 = 2u;
+// It goes on with other multipliers: impulses and gradient are to be found anew.
+const STEP_UPDATED: u32 = 3u;
 
 var<workgroup> totals: array<vec4<real>, ISLAND_WIDTH>;
 var<workgroup> told: real;

@@ -1,17 +1,20 @@
 // The Newton steps of a dispatch on one island, and CANAL's outer iterations around them, by one workgroup: the twin of
 // iterate.rs. The importing kernel imports contact/convex/evaluate, contact/convex/canal, contact/convex/sap and what has
-// `convex_newton`, and calls `convex_rests`, then `convex_solve`, from uniform control flow.
+// `convex_newton`, and calls `convex_turn`, then `convex_solve`, from uniform control flow.
 
-// From the velocity that the impulses to start from give.
-fn convex_begin(own: IslandRecord, p: Place, local: u32) -> u32 {
-    let zero = real(0.0);
+// To the velocity that the impulses to start from give.
+fn convex_begin(own: IslandRecord, p: Place, local: u32) {
     island_recompute(own, local, REGION_SOLUTION * dims.n_velocity);
     convex_barrier();
     for (var k = local; k < p.n; k += ISLAND_WIDTH) {
         velocity[p.v + k] = velocity[p.d + k];
     }
     convex_barrier();
-    convex_relative(own, local, REGION_SCRATCH * dims.n_velocity, TERM_SIGMA);
+}
+
+// What a solve begins with, once the constraints' velocities are known.
+fn convex_reset(own: IslandRecord, p: Place, local: u32) {
+    let zero = real(0.0);
     var stiffest = real(1.0);
     for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
         let t = term_at(i);
@@ -22,9 +25,8 @@ fn convex_begin(own: IslandRecord, p: Place, local: u32) -> u32 {
         stiffest = max(stiffest, beta * convex[t + TERM_MEAN]);
         store_vector(t + TERM_ALONG, term_vector(t + TERM_SIGMA));
     }
-    let canal = dims.method == METHOD_CANAL;
     var moved = zero;
-    if canal {
+    if dims.method == METHOD_CANAL {
         moved = convex_shift(own, p, local);
     }
     let most = convex_total(local, vec4<real>(stiffest, moved, zero, zero), true);
@@ -36,22 +38,33 @@ fn convex_begin(own: IslandRecord, p: Place, local: u32) -> u32 {
     convex_store(local, p.state + STATE_OUTER, zero);
     convex_store(local, p.state + STATE_STIFFEST, most.x);
     convex_barrier();
-    if canal && convex_certified(own, local) {
-        return STEP_SOLVED;
-    }
-    let sums = convex_evaluate(own, p, local);
-    if canal {
-        return STEP_RUNNING;
-    }
-    let judged = convex_judge(p, local, sums);
-    if judged == STEP_SOLVED {
-        convex_publish(own, local);
-    }
-    return judged;
 }
 
-// The Newton steps of a dispatch.
-fn convex_solve(island: u32, own: IslandRecord, state: u32, local: u32) {
+// Impulses and gradient at a new velocity, after a Newton step or before the first, and what they come to.
+fn convex_settle(own: IslandRecord, p: Place, local: u32, begins: bool, decrement: real) -> u32 {
+    convex_relative(own, local, REGION_SCRATCH * dims.n_velocity, TERM_SIGMA);
+    if begins {
+        convex_reset(own, p, local);
+    }
+    var step = STEP_RUNNING;
+    for (var last = false; !last;) {
+        let sums = convex_evaluate(own, p, local);
+        last = true;
+        if step == STEP_UPDATED {
+            step = STEP_RUNNING;
+        } else if dims.method == METHOD_SAP {
+            step = convex_compliant(own, p, local, begins, decrement, sums);
+        } else {
+            step = convex_exact(own, p, local, begins, decrement, sums);
+            last = step != STEP_UPDATED;
+        }
+    }
+    return step;
+}
+
+// The Newton steps of a dispatch; of an island of which nothing is to be done the velocity. Each part is called at one place: drivers
+// copy a function to wherever it is called from, and take long over what comes of it (build/inlined.rs).
+fn convex_solve(island: u32, own: IslandRecord, state: u32, is_idle: bool, local: u32) {
     let n = own.velocity_end - own.velocity_begin;
     let p = Place(
         n,
@@ -62,20 +75,24 @@ fn convex_solve(island: u32, own: IslandRecord, state: u32, local: u32) {
         REGION_FREE * dims.n_velocity + own.velocity_begin,
     );
     var step = STEP_RUNNING;
-    if dims.done == 0u {
-        step = convex_begin(own, p, local);
-    }
     var done = dims.done;
-    for (var turn = dims.done; turn < dims.iterations && step == STEP_RUNNING; turn++) {
-        let newton = convex_newton(own, p, local);
-        if dims.method == METHOD_SAP {
-            step = convex_compliant(own, p, local, newton);
+    var begins = dims.done == 0u;
+    while !is_idle && step == STEP_RUNNING && (begins || done < dims.iterations) {
+        var newton = Newton(DIRECTION_FOUND, real(1.0));
+        if begins {
+            convex_begin(own, p, local);
         } else {
-            step = convex_exact(own, p, local, newton);
+            newton = convex_newton(own, p, local);
+            done += 1u;
         }
-        done += 1u;
+        if newton.direction == DIRECTION_FOUND {
+            step = convex_settle(own, p, local, begins, newton.decrement);
+        } else if newton.direction == DIRECTION_NONE {
+            step = STEP_BROKEN;
+        }
+        begins = false;
     }
-    if step == STEP_RUNNING {
+    if !is_idle && step == STEP_RUNNING {
         convex_publish(own, local);
     }
     island_recompute(own, local, REGION_SOLUTION * dims.n_velocity);
@@ -87,19 +104,21 @@ fn convex_solve(island: u32, own: IslandRecord, state: u32, local: u32) {
     }
 }
 
-// Whether a dispatch is to leave an island alone: one of another form, or one that stopped. Of `FORM_GROUP` it also sees to
-// islands of no form, of which nothing is to be done.
-fn convex_rests(island: u32, own: IslandRecord, form: u32, own_form: u32, local: u32) -> bool {
-    if form == FORM_NONE && own_form == FORM_GROUP && dims.done == 0u {
-        island_recompute(own, local, REGION_SOLUTION * dims.n_velocity);
-        if local == 0u {
-            island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(0.0);
-            island_info[INFO_SIZE * island + INFO_STOPPED] = real(0.0);
-        }
-    }
+// What a dispatch is to do with an island.
+const TURN_RESTS: u32 = 0u;
+// One of no form, of which nothing is to be done but to find its velocity.
+const TURN_IDLE: u32 = 1u;
+const TURN_SOLVES: u32 = 2u;
+
+// One of another form rests, and one that stopped. Of `FORM_GROUP` are also those of no form.
+fn convex_turn(island: u32, form: u32, own_form: u32, local: u32) -> u32 {
     if local == 0u {
         let stopped = dims.done > 0u && real(0.0) < island_info[INFO_SIZE * island + INFO_STOPPED];
-        told = select(real(0.0), real(1.0), form != own_form || stopped);
+        var turn = select(TURN_SOLVES, TURN_RESTS, form != own_form || stopped);
+        if form == FORM_NONE && own_form == FORM_GROUP && dims.done == 0u {
+            turn = TURN_IDLE;
+        }
+        told = real(turn);
     }
-    return real(0.0) < workgroupUniformLoad(&told);
+    return u32(workgroupUniformLoad(&told));
 }

@@ -11,7 +11,6 @@ const DIRECTION_FOUND: u32 = 2u;
 
 struct Newton {
     direction: u32,
-    sums: Sums,
     decrement: real,
 }
 
@@ -73,12 +72,12 @@ fn convex_search(own: IslandRecord, local: u32, start: real, curvature: real) ->
     return select(select(t, low, zero < low), t, found);
 }
 
-// One Newton step.
+// One Newton step, without what is to be found where it leads.
 fn convex_newton(own: IslandRecord, p: Place, local: u32) -> Newton {
     let zero = real(0.0);
     let direction = convex_direction(own, p, local);
     if direction != DIRECTION_FOUND {
-        return Newton(direction, Sums(zero, zero, zero, zero), zero);
+        return Newton(direction, zero);
     }
     convex_relative(own, local, REGION_SOLUTION * dims.n_velocity, TERM_ALONG);
     var mine = vec4<real>(zero, zero, zero, zero);
@@ -100,7 +99,6 @@ fn convex_newton(own: IslandRecord, p: Place, local: u32) -> Newton {
             velocity[p.v + k] = fma(t, velocity[p.d + k], velocity[p.v + k]);
         }
         convex_barrier();
-        convex_relative(own, local, REGION_SCRATCH * dims.n_velocity, TERM_SIGMA);
     }
-    return Newton(DIRECTION_FOUND, convex_evaluate(own, p, local), select(zero, -sums.x, descends));
+    return Newton(DIRECTION_FOUND, select(zero, -sums.x, descends));
 }

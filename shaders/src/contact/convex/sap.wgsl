@@ -12,16 +12,13 @@ fn convex_judge(p: Place, local: u32, sums: Sums) -> u32 {
     return select(STEP_RUNNING, STEP_SOLVED, sums.error <= bar * bar || sums.error <= roundoff);
 }
 
-// SAP: what a Newton step comes to.
-fn convex_compliant(own: IslandRecord, p: Place, local: u32, step: Newton) -> u32 {
-    if step.direction != DIRECTION_FOUND {
-        return select(STEP_BROKEN, STEP_RUNNING, step.direction == DIRECTION_UNFINISHED);
-    }
-    let judged = convex_judge(p, local, step.sums);
-    if judged == STEP_BROKEN {
+// SAP: what a Newton step comes to, or before the first one what the solve begins with.
+fn convex_compliant(own: IslandRecord, p: Place, local: u32, begins: bool, decrement: real, sums: Sums) -> u32 {
+    let judged = convex_judge(p, local, sums);
+    if judged == STEP_BROKEN || begins && judged == STEP_RUNNING {
         return judged;
     }
     convex_publish(own, local);
     // No descent is left where round-off is all there is.
-    return select(judged, STEP_SOLVED, step.decrement <= real(0.0));
+    return select(judged, STEP_SOLVED, decrement <= real(0.0));
 }

@@ -48,8 +48,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let own = island_record(island);
     let place = place_record(island);
-    if convex_rests(island, own, place.form, FORM_GROUP, local) {
+    let turn = convex_turn(island, place.form, FORM_GROUP, local);
+    if turn == TURN_RESTS {
         return;
     }
-    convex_solve(island, own, place.real, local);
+    convex_solve(island, own, place.real, turn == TURN_IDLE, local);
 }

@@ -47,9 +47,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let own = island_record(island);
     let place = place_record(island);
-    if convex_rests(island, own, place.form, FORM_LARGE, local) {
+    let turn = convex_turn(island, place.form, FORM_LARGE, local);
+    if turn == TURN_RESTS {
         return;
     }
     matrix_at = place.real + STATE_SIZE + own.velocity_end - own.velocity_begin;
-    convex_solve(island, own, place.real, local);
+    convex_solve(island, own, place.real, turn == TURN_IDLE, local);
 }

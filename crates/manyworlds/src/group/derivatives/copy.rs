@@ -9,7 +9,6 @@ use manyworlds_collide::Contact;
 use manyworlds_gpu::{BufferId, Copies};
 use manyworlds_gradients::GradientRules;
 use manyworlds_shaders::Scalar;
-use rayon::prelude::*;
 
 use super::geometry::Geometry;
 use super::kernels::Kind;
@@ -18,6 +17,7 @@ use super::step::{WorldStep, step_bytes};
 use crate::geoms::GeomOverrides;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::kept::Kept;
+use crate::group::sharing::map_worlds;
 use crate::group::state::{State, motion_bytes, read_motion};
 use crate::host::{LaneParams, Place, SlotPack};
 use crate::{Error, Summary};
@@ -129,14 +129,9 @@ impl<T: Scalar> Chunk<T> {
         let mut of_host = Vec::new();
         if !others.is_empty() {
             let shared = Arc::clone(&self.shared);
-            let numbers = StepNumbers::new(self, summaries.clone())?;
-            let step = |&world: &usize| numbers.step(&shared, geometry, world, true).map(Box::new);
-            // Chunks take turns on a device: threads share out the worlds of each.
-            of_host = if on_device {
-                others.par_iter().map(step).collect::<Result<_, Error>>()?
-            } else {
-                others.iter().map(step).collect::<Result<_, Error>>()?
-            };
+            let numbers = StepNumbers::new(self, (&summaries[..]).into())?;
+            let step = |world: usize| numbers.step(&shared, geometry, world, true).map(Box::new);
+            of_host = map_worlds(on_device, others, step)?;
         }
         let numbers = if kernels.is_empty() { None } else { Some(self.copy_numbers(summaries)?) };
         let mut after = self.states(kernels, read_motion)?.into_iter();
@@ -233,8 +228,8 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// The step that was loaded, as the host differentiates it.
-    pub(super) fn loaded_numbers(&mut self, from: &NumbersCopy<T>) -> Result<StepNumbers<'_, T>, Error> {
+    pub(super) fn loaded_numbers<'a>(&'a mut self, from: &'a NumbersCopy<T>) -> Result<StepNumbers<'a, T>, Error> {
         self.read_ahead()?;
-        StepNumbers::new(self, from.summaries.clone())
+        StepNumbers::new(self, (&from.summaries[..]).into())
     }
 }

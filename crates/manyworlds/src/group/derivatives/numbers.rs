@@ -45,7 +45,7 @@ impl<T: Scalar> Poses<'_, T> {
 /// Numbers of a chunk that a step left in its buffers: where they lie, or read once.
 pub(in crate::group) struct StepNumbers<'a, T: Scalar> {
     pub(super) chunk: &'a Chunk<T>,
-    summaries: Vec<Summary>,
+    summaries: Cow<'a, [Summary]>,
     pub(super) sets: Vec<SetNumbers<T>>,
     islands: Seen<T>,
 }
@@ -69,7 +69,7 @@ impl<T: Scalar> Chunk<T> {
         self.finish()?;
         self.read_ahead()?;
         let summaries = self.stored()?;
-        StepNumbers::new(self, summaries)
+        StepNumbers::new(self, summaries.into())
     }
 
     /// Whether the host has to read what a step leaves.
@@ -113,7 +113,7 @@ impl<T: Scalar> Chunk<T> {
 }
 
 impl<'a, T: Scalar> StepNumbers<'a, T> {
-    pub(super) fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>) -> Result<Self, Error> {
+    pub(super) fn new(chunk: &'a mut Chunk<T>, summaries: Cow<'a, [Summary]>) -> Result<Self, Error> {
         let islands = Seen::new(&mut *chunk.store, chunk.islands.impulses.now)?;
         let kept = chunk.knows_steps();
         let mut sets = Vec::with_capacity(chunk.sets.len());

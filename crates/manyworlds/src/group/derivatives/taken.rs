@@ -72,7 +72,7 @@ impl<T: Scalar> Taken<T> {
             let load = || {
                 let mut chunk = self.maker.lend(worlds.len())?;
                 chunk.load_step(numbers)?;
-                let summaries = Some(numbers.summaries.clone());
+                let summaries = Some(&numbers.summaries[..]);
                 Ok(ChunkRequests { chunk, first: number * self.chunk_worlds, asked, summaries })
             };
             Some(load())
@@ -126,7 +126,7 @@ impl<T: Scalar> TakenSteps for Taken<T> {
         }
         parts.retain(|(_, asked)| !asked.is_empty());
         let mut out = Vec::new();
-        if self.maker.backend.side_by_side() {
+        if self.work.side_by_side {
             let found = self.work.map(DERIVATIVES, parts, |part| self.by_kernels(rules, vec![part]))?;
             out.extend(found.into_iter().flatten());
         } else {

@@ -1,7 +1,7 @@
 //! What is asked of the worlds of a chunk, on its way through the kernels, in three stages: in between a device works, and the host has
 //! time for other chunks.
 
-use std::borrow::BorrowMut;
+use std::borrow::{BorrowMut, Cow};
 
 use manyworlds_gpu::{Part, Ticket};
 use manyworlds_gradients::{Certificate, GradientRules};
@@ -36,7 +36,7 @@ pub(in crate::group) struct ChunkRequests<'a, C> {
     pub(in crate::group) first: usize,
     pub(in crate::group) asked: Vec<Request<'a>>,
     /// How the step of each world ended, where it was loaded into the chunk.
-    pub(in crate::group) summaries: Option<Vec<Summary>>,
+    pub(in crate::group) summaries: Option<&'a [Summary]>,
 }
 
 /// Takes some chunks through their kernels at once: a device works on one while the host has its part in another. Gives of each
@@ -62,8 +62,7 @@ pub(in crate::group) fn through<'a, T: Scalar, C: BorrowMut<Chunk<T>>>(
     ended.collect()
 }
 
-/// What is asked of the worlds of a chunk, on its way through [`Chunk::begin`], [`Chunk::go_on`] and [`Chunk::end`]: in between
-/// the device works, and the host has time for other chunks.
+/// What is asked of the worlds of a chunk, between [`Chunk::begin`], [`Chunk::go_on`] and [`Chunk::end`].
 struct UnderWay<'a, T> {
     kind: Kind,
     /// First world of the chunk in the group.
@@ -75,7 +74,7 @@ struct UnderWay<'a, T> {
     /// What the step left of each set, once that is read.
     before: Vec<LanesBefore<T>>,
     /// How the step ended, where that is not in the chunk.
-    summaries: Option<Vec<Summary>>,
+    summaries: Option<&'a [Summary]>,
     /// What the device is at.
     ticket: Option<Ticket>,
 }
@@ -88,7 +87,7 @@ impl<T: Scalar> Chunk<T> {
         rules: GradientRules,
         first: usize,
         requests: Vec<Request<'a>>,
-        summaries: Option<Vec<Summary>>,
+        summaries: Option<&'a [Summary]>,
     ) -> Result<UnderWay<'a, T>, Error> {
         let kind = requests.first().and_then(|request| Kind::of(&request.product));
         let mut own = UnderWay {
@@ -128,9 +127,9 @@ impl<T: Scalar> Chunk<T> {
     fn go_on(&mut self, geometry: &Geometry, own: &mut UnderWay<T>) -> Result<(), Error> {
         let Some(ticket) = own.ticket.take() else { return Ok(()) };
         self.store.wait(ticket)?;
-        let summaries = match own.summaries.take() {
-            Some(summaries) => summaries,
-            None => self.stored()?,
+        let summaries: Cow<[Summary]> = match own.summaries {
+            Some(summaries) => summaries.into(),
+            None => self.stored()?.into(),
         };
         own.before = self.lanes_before()?;
         let width = self.store.tile();
