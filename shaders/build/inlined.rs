@@ -7,7 +7,7 @@
 use naga::{Block, Function, Module, Statement};
 
 /// Expressions and statements of a kernel at most.
-pub(crate) const MOST: usize = 36_000;
+pub(crate) const MOST: usize = 30_000;
 
 /// Expressions and statements of an entry point with everything that it calls, once a call.
 pub(crate) fn size(module: &Module, entry: &Function) -> usize {

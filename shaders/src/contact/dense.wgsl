@@ -269,7 +269,7 @@ fn dense_start() {
 }
 
 // The step from here, and its response; returns the merit here.
-fn newton_step(proximal: real) -> real {
+fn newton_step(proximal: real) {
     linearise(proximal);
     eliminate();
     let zero = all_of(real(0.0));
@@ -285,7 +285,6 @@ fn newton_step(proximal: real) -> real {
     for (var q = 0u; q < dense_groups; q++) {
         work[slope_first + q * TILE] = respond(q, zero);
     }
-    return merit(real(0.0));
 }
 
 // Sum of squares of what the map of the step leaves over its rho, J, a share of the step on.

@@ -1,5 +1,16 @@
 // The rounds in which a dense problem is solved by a workgroup: the twin of dense_rounds.rs, imported by contact/dense_group.
 
+// The merit that a step has to come below: the present one, or unless steps are centred the largest of the last few.
+fn bar_of(d: Dense, here: real, centred: bool, steps: u32) -> real {
+    var bar = here;
+    for (var k = 0u; k < MEMORY && !centred; k++) {
+        if k != steps % MEMORY {
+            bar = max(bar, work[d.state + DENSE_MERITS + k]);
+        }
+    }
+    return bar;
+}
+
 // Whether some impulse is beyond RUNAWAY.
 fn runs_away(d: Dense, local: u32) -> bool {
     var beyond = real(0.0);
@@ -22,27 +33,20 @@ fn dense_round(d: Dense, local: u32, newton: bool, sweeps: u32, enough: real) ->
     let at = d.state + DENSE_PROXIMAL;
     let proximal = of_first(local, work[at]);
     let centred = newton && proximal <= real(0.0);
-    var taken = Taken(real(0.0), real(0.0));
+    var taken = Taken(real(0.0), real(0.0), real(0.0));
     if newton {
         let steps = u32(work[d.state + DENSE_STEPS]);
         if centred {
             centre(d, local);
         }
         newton_step(d, local, proximal);
-        let here = merit_at(d, local, real(0.0));
-        var bar = here;
-        for (var k = 0u; k < MEMORY && !centred; k++) {
-            if k != steps % MEMORY {
-                bar = max(bar, work[d.state + DENSE_MERITS + k]);
-            }
-        }
-        taken = advance(d, local, here, bar);
+        taken = advance(d, local, centred, steps);
         if centred {
             recentre(d, local, taken);
         } else if local == 0u {
-            work[d.state + DENSE_MERITS + steps % MEMORY] = here;
+            work[d.state + DENSE_MERITS + steps % MEMORY] = taken.here;
             work[d.state + DENSE_STEPS] = real(steps + 1u);
-            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / here);
+            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / taken.here);
         }
         storageBarrier();
     }
@@ -100,13 +104,19 @@ fn recentre(d: Dense, local: u32, taken: Taken) {
     }
 }
 
-// Takes the largest share of the step that brings the merit, which is `here` now, under `bar`.
-fn advance(d: Dense, local: u32, here: real, bar: real) -> Taken {
-    var taken = Taken(real(0.0), here);
-    for (var trial = 0u; trial < N_SHARES && taken.share == real(0.0); trial++) {
-        let there = merit_at(d, local, SHARES[trial]);
-        if there < bar {
-            taken = Taken(SHARES[trial], there);
+// Takes the largest share of the step that brings the merit down. The first trial is of no step: it finds the present merit.
+fn advance(d: Dense, local: u32, centred: bool, steps: u32) -> Taken {
+    var taken = Taken(real(0.0), real(0.0), real(0.0));
+    var bar = real(0.0);
+    for (var trial = 0u; trial <= N_SHARES && taken.share == real(0.0); trial++) {
+        let share = select(SHARES[max(trial, 1u) - 1u], real(0.0), trial == 0u);
+        let there = merit_at(d, local, share);
+        if trial == 0u {
+            taken = Taken(real(0.0), there, there);
+            bar = bar_of(d, there, centred, steps);
+        } else if there < bar {
+            taken.share = share;
+            taken.merit = there;
         }
     }
     let share = taken.share;

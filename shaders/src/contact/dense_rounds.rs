@@ -114,6 +114,18 @@ impl<T: Scalar> Default for Progress<T> {
     }
 }
 
+impl<T: Scalar> Progress<T> {
+    /// The merit that a step has to come below: the present one, or unless steps are centred the largest of the last few.
+    #[inline(always)]
+    fn bar_of(&mut self, here: T, centred: bool) -> T {
+        if centred {
+            return here;
+        }
+        self.merits[self.steps as usize % MEMORY] = here;
+        self.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x))
+    }
+}
+
 impl<T: Scalar> Dense<'_, T> {
     /// Solves from the present impulses: at most `rounds` of a Newton step, sweeps, or both; sweeps alone without
     /// `newton`. `enough`: norm of the natural residual at which it is done.
@@ -153,11 +165,7 @@ impl<T: Scalar> Dense<'_, T> {
                 self.centre(progress);
             }
             let here = self.newton_step(progress.proximal);
-            let mut bar = here;
-            if !centred {
-                progress.merits[progress.steps as usize % MEMORY] = here;
-                bar = progress.merits.iter().fold(zero, |most, &x| most.max(x));
-            }
+            let bar = progress.bar_of(here, centred);
             taken = self.advance(here, bar);
             progress.steps += 1;
             if centred {

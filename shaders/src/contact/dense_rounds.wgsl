@@ -1,5 +1,17 @@
 // The rounds in which a dense problem is solved: the twin of dense_rounds.rs, imported by contact/dense.
 
+// The merit that a step has to come below: the present one, or unless steps are centred the largest of the last few.
+fn bar_of(here: real, centred: bool, steps: u32) -> real {
+    if centred {
+        return here;
+    }
+    let place = steps % MEMORY;
+    let at = state_first + DENSE_MERITS * TILE;
+    work[at + place / GROUP * TILE][place % GROUP] = here;
+    let merits = max(work[at], work[at + TILE]);
+    return max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0));
+}
+
 // Whether some impulse is beyond RUNAWAY.
 fn runs_away() -> bool {
     var beyond = false;
@@ -20,26 +32,18 @@ fn runs_away() -> bool {
 fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
     let centred = newton && before.x <= real(0.0);
     var progress = before;
-    var taken = Taken(real(0.0), real(0.0));
+    var taken = Taken(real(0.0), real(0.0), real(0.0));
     if newton {
         if centred {
             centre();
         }
-        let here = newton_step(before.x);
-        var bar = here;
-        if !centred {
-            let place = u32(before.z) % MEMORY;
-            let at = state_first + DENSE_MERITS * TILE;
-            work[at + place / GROUP * TILE][place % GROUP] = here;
-            let merits = max(work[at], work[at + TILE]);
-            bar = max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0));
-        }
-        taken = advance(here, bar);
+        newton_step(before.x);
+        taken = advance(centred, u32(before.z));
         progress.z += real(1.0);
         if centred {
             recentre(taken);
         } else {
-            progress.x = weight(before.x, u32(progress.z), taken.share, taken.merit / here);
+            progress.x = weight(before.x, u32(progress.z), taken.share, taken.merit / taken.here);
         }
     }
     if !centred && taken.share < real(1.0) {
@@ -94,21 +98,26 @@ fn recentre(taken: Taken) {
     work[at] = aim;
 }
 
-// Takes the largest share of the step that brings the merit, which is `here` now, under `bar`.
-fn advance(here: real, bar: real) -> Taken {
-    for (var trial = 0u; trial < N_SHARES; trial++) {
-        let share = SHARES[trial];
+// Takes the largest share of the step that brings the merit down. The first trial is of no step: it finds the present merit.
+fn advance(centred: bool, steps: u32) -> Taken {
+    var here = real(0.0);
+    var bar = real(0.0);
+    for (var trial = 0u; trial <= N_SHARES; trial++) {
+        let share = select(SHARES[max(trial, 1u) - 1u], real(0.0), trial == 0u);
         let there = merit(share);
-        if there < bar {
+        if trial == 0u {
+            here = there;
+            bar = bar_of(here, centred, steps);
+        } else if there < bar {
             for (var q = 0u; q < dense_groups; q++) {
                 let at = q * TILE;
                 work[lambda_first + at] = fma(work[step_first + at], all_of(share), work[lambda_first + at]);
                 work[sigma_first + at] = fma(work[slope_first + at], all_of(share), work[sigma_first + at]);
             }
-            return Taken(share, there);
+            return Taken(share, there, here);
         }
     }
-    return Taken(real(0.0), here);
+    return Taken(real(0.0), here, here);
 }
 
 // Squared way from the centre over `s rho`, J.

@@ -9,6 +9,8 @@
 struct Taken {
     share: real,
     merit: real,
+    // What the merit was before.
+    here: real,
 }
 
 // Whether numbers have no more than seven digits.

@@ -231,10 +231,18 @@ fn gather_slots(s: u32, t: u32) {
         bc = add_outer(b, c, bc);
         bd = add_outer(b, d, bd);
     }
-    store_pair(s, t, ac);
-    store_pair(s, t1, ad);
-    store_pair(s1, t, bc);
-    store_pair(s1, t1, bd);
+    // Called at one place, see build/inlined.rs.
+    for (var pair = 0u; pair < 4u; pair++) {
+        var g = ac;
+        if pair == 1u {
+            g = ad;
+        } else if pair == 2u {
+            g = bc;
+        } else if pair == 3u {
+            g = bd;
+        }
+        store_pair(select(s, s1, pair > 1u), select(t, t1, pair % 2u == 1u), g);
+    }
 }
 
 struct Three {

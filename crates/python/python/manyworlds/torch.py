@@ -25,8 +25,7 @@ def step(batch, q, v, ctrl, act=None):
 
     A gradient in doubt, `valid` false in `KeptStep.vjp`, is given as it is; what is not finite counts as zero.
     """
-    after = _Step.apply(batch, q, v, ctrl, act)
-    return after[:2] if act is None else after
+    return _Step.apply(batch, q, v, ctrl, act)
 
 
 class _Step(torch.autograd.Function):
@@ -41,11 +40,12 @@ class _Step(torch.autograd.Function):
         ctx.batch, ctx.start, ctx.end = batch, start, end
         ctx.like = [(given.dtype, given.device) for given in (q, v, ctrl, act) if given is not None]
         ctx.kept = batch.kept_step() if any(ctx.needs_input_grad) else None
-        return tuple(_tensor(array, q.device) for array in (end, batch.v, batch.act))
+        after = (end, batch.v) if act is None else (end, batch.v, batch.act)
+        return tuple(_tensor(array, q.device) for array in after)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, by_q, by_v, by_act):
+    def backward(ctx, by_q, by_v, by_act=None):
         if by_q is None and by_v is None and by_act is None:
             return None, None, None, None, None
         by_q = None if by_q is None else ctx.batch.to_tangent(ctx.end, _host(by_q))

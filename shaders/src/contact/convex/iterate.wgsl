@@ -47,16 +47,18 @@ fn convex_settle(own: IslandRecord, p: Place, local: u32, begins: bool, decremen
         convex_reset(own, p, local);
     }
     var step = STEP_RUNNING;
-    for (var last = false; !last;) {
+    var again = true;
+    while again {
         let sums = convex_evaluate(own, p, local);
-        last = true;
+        again = false;
         if step == STEP_UPDATED {
+            // With other multipliers nothing is judged before the next Newton step.
             step = STEP_RUNNING;
         } else if dims.method == METHOD_SAP {
             step = convex_compliant(own, p, local, begins, decrement, sums);
         } else {
             step = convex_exact(own, p, local, begins, decrement, sums);
-            last = step != STEP_UPDATED;
+            again = step == STEP_UPDATED;
         }
     }
     return step;
