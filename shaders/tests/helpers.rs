@@ -34,8 +34,7 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("contact/convex/evaluate", &["convex_pushed"], "lanes gather by dof what the mirror scatters by constraint"),
     ("contact/gradient/eliminate", &["pivot_larger"], "lanes search for a pivot together"),
     ("contact/gradient/substitute", &["pushed"], "an invocation has one number of a column, the mirror the column"),
-    ("contact/gradient/system", &["combined", "of_slot"], "lanes write numbers, the mirror adds rows"),
-    ("contact/gradient/modes", &["push"], "lanes take places in turn, the mirror has a list that grows"),
+    ("contact/gradient/system", &["add_of", "combined", "of_slot"], "lanes write numbers, the mirror adds rows"),
     ("dynamics/derivatives/transport", &["relative"], "WGSL has vectors: two subtractions there"),
     ("dynamics/effort", &["pull_joint", "length"], "WGSL of the kernels that use them binds other buffers"),
     ("dynamics/small", &["read_small", "solve_small"], "a device keeps a small factor in registers"),
@@ -262,8 +261,8 @@ fn differences_of_a_pair_are_noticed() {
     // A helper by another name on one side has no counterpart on the other.
     let renamed = changed(".wgsl", "law_impulse", "law_force");
     assert!(found(&renamed, "contact/convex/law").contains("law_force"));
-    let renamed = changed("contact/gradient/substitute.rs", "fn descend", "fn forward");
-    assert!(found(&renamed, "contact/gradient/substitute").contains("descend"));
+    let renamed = changed("contact/gradient/mobility.rs", "fn moved", "fn pulled");
+    assert!(found(&renamed, "contact/gradient/columns").contains("moved"));
     // One that is added.
     let added = "fn added(x: u32) -> u32 { if x == 1u { return 2u; } return x; }\n\
                  fn one() -> u32 { return added(1u); }\nfn two() -> u32 { return added(2u); }\n";

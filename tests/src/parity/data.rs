@@ -90,6 +90,14 @@ impl Parts {
         }
     }
 
+    /// Whether a number of a lane in a tile with so many slots says which or how many.
+    fn is_index(self, dims: &TreeDims, slots: usize, at: usize) -> bool {
+        let system = System::new(sizes(dims), slots);
+        let is_first = at.checked_sub(system.list).is_some_and(|at| at % unknown::SIZE == unknown::FIRST);
+        let of_list = at < system.order && (at < system.list || is_first);
+        self == Self::System && (of_list || (system.order..system.factor).contains(&at))
+    }
+
     /// The parts of a lane in a tile with so many slots.
     fn parts(self, dims: &TreeDims, slots: usize) -> Vec<Part> {
         let part = |begin, rows, columns| Part { begin, rows, columns };
@@ -99,7 +107,7 @@ impl Parts {
                 let size = slot_shift(n);
                 vec![part(0, slots, size), part(slots * size, n_row, row_shift::SIZE)]
             }
-            Self::System => system_parts(&System::new(sizes(dims), slots), dims),
+            Self::System => system_parts(&System::new(sizes(dims), slots), dims, 3 * slots + n_row),
         }
     }
 
@@ -109,14 +117,16 @@ impl Parts {
         match self {
             Self::Shift => parts[0].rows = own_slots,
             Self::System => {
-                parts = system_parts(&System { most: unknowns, ..System::new(sizes(dims), slots) }, dims);
+                let at = System { most: unknowns, ..System::new(sizes(dims), slots) };
+                parts = system_parts(&at, dims, 3 * own_slots + dims.n_row as usize);
             }
         }
         parts
     }
 }
 
-fn system_parts(at: &System, dims: &TreeDims) -> Vec<Part> {
+/// `rows`: of the lane, those of its slots and of the tree.
+fn system_parts(at: &System, dims: &TreeDims, rows: usize) -> Vec<Part> {
     let part = |begin, rows, columns| Part { begin, rows, columns };
     let (n, most) = (dims.n_v as usize, at.most);
     vec![
@@ -126,8 +136,8 @@ fn system_parts(at: &System, dims: &TreeDims) -> Vec<Part> {
         part(at.factor, most, most),
         part(at.push, most, n),
         part(at.response, most, n),
-        part(at.shift, most, n + dims.n_u as usize),
-        part(at.adjoint, 1, most),
+        part(at.shift, most, n + dims.n_input() as usize),
+        part(at.reaction, 1, rows),
     ]
 }
 
@@ -354,8 +364,14 @@ impl Data {
     pub(super) fn perturbed(&self, by: f64) -> Self {
         let mut data = self.clone();
         match &mut data {
-            Self::Lanes(lanes) | Self::Slots { lanes, .. } | Self::Ragged { lanes, .. } => {
+            Self::Lanes(lanes) | Self::Slots { lanes, .. } => {
                 lanes.iter_mut().flatten().for_each(|x| *x += by * (1.0 + x.abs()));
+            }
+            Self::Ragged { parts, dims, slots, lanes } => {
+                let widest = slots.iter().copied().max().unwrap_or_default();
+                for (at, x) in lanes.iter_mut().flat_map(|lane| lane.iter_mut().enumerate()) {
+                    *x += if parts.is_index(dims, widest, at) { 0.0 } else { by * (1.0 + x.abs()) };
+                }
             }
             Self::Flat { values, .. } => values.iter_mut().for_each(|x| *x += by * (1.0 + x.abs())),
             _ => {}

@@ -303,28 +303,20 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     );
     let (shift, slope) = (left(&row_shifts, 6), left(&row_shifts, 7));
     let [n_v, n_input, n_row] = sizes(&dims);
-    let system_dims = system::Dims { lanes, n_v, n_input, n_row, smallest: SMALLEST.to_bits() };
-    let system = case(
-        name,
-        &k::GRADIENT_SYSTEM,
-        system_dims,
-        lanes,
-        vec![
-            places(1),
-            constraint,
-            rows,
-            of_slots(3, |slots| &slots.impulse),
-            velocity,
-            shift,
-            Data::Ragged {
-                parts: Parts::System,
-                dims,
-                slots: counts.clone(),
-                lanes: vec![vec![0.0; System::new(sizes(&dims), widest).reals]; LANES],
-            },
-        ],
-        &[(6, ROUNDING)],
-    );
+    let system = |whole: bool| {
+        let sizes_of = system::Dims { lanes, n_v, n_input, n_row, smallest: SMALLEST.to_bits(), whole: whole.into() };
+        let out = Data::Ragged {
+            parts: Parts::System,
+            dims,
+            slots: counts.clone(),
+            lanes: vec![vec![0.0; System::new(sizes(&dims), widest).reals]; LANES],
+        };
+        let impulse = of_slots(3, |slots| &slots.impulse);
+        let buffers = vec![places(1), constraint.clone(), rows.clone(), impulse, velocity.clone(), shift.clone(), out];
+        let name = format!("{name}{}", if whole { "" } else { ", for products" });
+        case(&name, &k::GRADIENT_SYSTEM, sizes_of, lanes, buffers, &[(6, ROUNDING)])
+    };
+    let [system, for_products] = [true, false].map(system);
     let equations = left(&system, 6);
     seen.iter_mut().zip(modes(f64::from(n_row), &equations)).for_each(|(seen, now)| *seen |= now);
     let mobility = case(
@@ -351,18 +343,18 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     let given = Data::Lanes((0..LANES).map(|_| by_velocity(&mut rng)).collect());
     let adjoint = of_tree(
         &k::GRADIENT_ADJOINT,
-        vec![places(4), left(&mobility, 5), left(&mobility, 4), given],
-        &[(4, ROUNDING), (5, ROUNDING)],
+        vec![of(|tile| &tile.factor), places(4), constraint.clone(), rows.clone(), left(&for_products, 6), given],
+        &[(6, ROUNDING), (7, ROUNDING)],
     );
     let back = case(
         name,
         &k::GRADIENT_BACK,
         tree,
         back::items(&dims),
-        with(vec![slope, places(4), left(&adjoint, 4), left(&adjoint, 5)]),
-        &[(4, ROUNDING), (5, ROUNDING)],
+        with(vec![slope, places(6), rows.clone(), shift.clone(), left(&adjoint, 6), left(&adjoint, 7)]),
+        &[(7, ROUNDING)],
     );
-    let mut cases = vec![acting, sides, shifts, system, mobility, answer, adjoint, back];
+    let mut cases = vec![acting, sides, shifts, system, for_products, mobility, answer, adjoint, back];
     if n_row > 0 {
         cases.push(row_shifts);
     }

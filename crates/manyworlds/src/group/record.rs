@@ -240,8 +240,8 @@ impl SetStep {
     }
 
     /// The last step of trees that are islands by themselves, linearised as `contact/gradient` says; `touch` and `places` are
-    /// there. A step is over: what were impulses of the step before are those of the last one's start.
-    pub(crate) fn linearise(&self, closed: f64, smallest: f64, recording: &mut Recording) {
+    /// there. A step is over: what were impulses of the step before are those of the last one's start. `whole`: for the Jacobian.
+    pub(crate) fn linearise(&self, closed: f64, smallest: f64, whole: bool, recording: &mut Recording) {
         use kernel::contact as k;
         use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
@@ -254,6 +254,7 @@ impl SetStep {
             n_input: dims.n_input(),
             n_row: dims.n_row,
             smallest: (smallest as f32).to_bits(),
+            whole: u32::from(whole),
         };
         let (pose, motion) = (b.before_pose, b.before_motion);
         recording
@@ -293,36 +294,46 @@ impl SetStep {
                 &sizes,
                 lanes,
                 &[b.places, b.constraint, b.row, impulse, b.velocity, b.shift, b.system],
-            )
-            .dispatch(
-                &k::GRADIENT_MOBILITY,
-                tree,
-                mobility::items(dims),
-                &[topology, params, b.factor, b.places, b.system, b.mobility],
-            )
-            .read(b.mobility);
+            );
     }
 
     /// What it says of the Jacobian.
     pub(crate) fn answer(&self, recording: &mut Recording) {
-        let b = &self.buffers;
-        let buffers = [b.topology, self.params(), b.slope, b.mobility, b.places, b.system, b.answer];
-        let items = answer::items(&self.dims);
-        recording.dispatch(&kernel::contact::GRADIENT_ANSWER, &self.tree(), items, &buffers).read(b.answer);
+        use kernel::contact::{GRADIENT_ANSWER, GRADIENT_MOBILITY};
+        let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
+        recording
+            .dispatch(
+                &GRADIENT_MOBILITY,
+                tree,
+                mobility::items(&self.dims),
+                &[b.topology, params, b.factor, b.places, b.system, b.mobility],
+            )
+            .dispatch(
+                &GRADIENT_ANSWER,
+                tree,
+                answer::items(&self.dims),
+                &[b.topology, params, b.slope, b.mobility, b.places, b.system, b.answer],
+            )
+            .read(b.mobility)
+            .read(b.answer);
     }
 
     /// What it says of a product with the transpose.
     pub(crate) fn back(&self, recording: &mut Recording) {
         use kernel::contact::{GRADIENT_ADJOINT, GRADIENT_BACK};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
-        let buffers = [b.topology, params, b.places, b.mobility, b.system, b.adjoint];
         recording
-            .dispatch(&GRADIENT_ADJOINT, tree, self.dims.lanes, &buffers)
+            .dispatch(
+                &GRADIENT_ADJOINT,
+                tree,
+                self.dims.lanes,
+                &[b.topology, params, b.factor, b.places, b.constraint, b.row, b.system, b.adjoint],
+            )
             .dispatch(
                 &GRADIENT_BACK,
                 tree,
                 back::items(&self.dims),
-                &[b.topology, params, b.slope, b.places, b.system, b.adjoint],
+                &[b.topology, params, b.slope, b.places, b.row, b.shift, b.system, b.adjoint],
             )
             .read(b.adjoint);
     }

@@ -42,7 +42,6 @@ fn respond<R: Real, const N: usize>(n: usize, k: [&[R]; N], slope: &[R], stride:
 pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, system: &mut [R], out: &mut [R]) {
     let (n, n_input) = (tree.dofs.len(), tree.dims.n_input() as usize);
     let (stride, width) = (width(tree.dims), answer_width(tree.dims));
-    let (out, left) = out.split_at_mut(n * width);
     let rows = |i: usize| &mobility[i * n..(i + 1) * n];
     let mut whole = out.chunks_exact_mut(ROWS * width);
     let mut i = 0;
@@ -64,12 +63,11 @@ pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, sy
                 moved.clone().fold(R::lit(0.0), |sum, j| rows(i)[j].mul_add(slope[j * stride + 2 * n + a], sum));
         }
     }
-    left.fill(R::lit(0.0));
     let m = most_unknowns(system);
     let (head, solved) = system.split_at_mut(at.shift);
     let across = n + n_input;
     let solved = &mut solved[..m * across];
-    substitute(m, at.most, &head[at.factor..], solved, across, &mut left[n..]);
+    substitute(m, at.most, &head[at.factor..], solved, across);
     for (i, out) in out.chunks_exact_mut(width).enumerate() {
         for (k, solved) in solved.chunks_exact(across).enumerate() {
             let push = -head[at.push + k * n + i];

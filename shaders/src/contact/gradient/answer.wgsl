@@ -22,7 +22,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if lane >= dims.tree.lanes {
         return;
     }
-    let out = tile_base(lane, (n + 1u) * width);
+    let out = tile_base(lane, n * width);
     let k_at = tile_base(lane, mobility_reals(n));
     let slope_at = slope_base(lane) + column * TILE;
     let at = system_new(vec3<u32>(n, n_input(), dims.tree.n_row), tile_place(lane, PLACE_COUNT));
@@ -31,12 +31,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let by_v = n <= column && column < 2u * n;
     let across = n + n_input();
     let solved = equations + (at.shift + select(column - n, column, column < n)) * TILE;
-    // What is left stands with the columns of v and ctrl: ds by q and ctrl behind each other.
-    let left_at = out + n * width * TILE;
-    if by_v {
-        answer[left_at + (column - n) * TILE] = real(0.0);
-    } else {
-        answer[left_at + select(column, column + n, column < n) * TILE] = substitute(equations, at, solved, across);
+    if !by_v {
+        substitute(equations, at, solved, across);
     }
     let run = moved(column);
     for (var i = 0u; i < n; i++) {

@@ -1,16 +1,17 @@
-//! From the gradient of a loss by impulses on the dofs, and the adjoint of the equations, to those by q, v and ctrl:
-//! `dF^T w - (L^-1 ds)^T y`. Column by column: on devices an item is one column of one lane, tile by tile ([`items`]).
+//! From the gradient of a loss by impulses on the dofs, and what each row of the lane weighs ([`super::adjoint`]), to those by q, v, ctrl
+//! and act: `dF^T w - ds^T (L^T z)`. Column by column: on devices an item is one column of one lane, tile by tile ([`items`]).
 //!
-//! Buffers: topology, params (unused), slope, places, system, adjoint.
+//! Buffers: topology, params (unused), slope, places, row, shift, system, adjoint.
 
-use super::layout::{Adjoint, System, answer_width, place, sizes, tile_place};
-use super::mobility::{columns, most_unknowns, moved};
-use super::substitute::descend;
+use super::adjoint::is_zero;
+use super::layout::{Adjoint, System, answer_width, place, row_shift, shift_reals, sizes, slot_shift, tile_place};
+use super::mobility::{columns, moved};
 use crate::args::Args;
+use crate::contact::tree_layout::{row as row_part, row_dof, row_stride};
 use crate::dynamics::derivatives::layout::{slope_reals, width};
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, TreeDims, nth, nth_mut};
-use crate::real::{Mask, Real};
+use crate::real::{Mask, Real, Scalar};
 
 /// Items of a dispatch.
 #[must_use]
@@ -18,20 +19,12 @@ pub fn items(dims: &TreeDims) -> u32 {
     columns(dims, answer_width(dims) as u32)
 }
 
-/// One tile: `system` is its own. `impulse` `[n_v]`; `out` and `left` `[2 n_v + n_input]`.
-pub fn back<R: Real>(
-    tree: &Tree,
-    slope: &[R],
-    at: &System,
-    system: &mut [R],
-    impulse: &[R],
-    out: &mut [R],
-    left: &mut [R],
-) {
-    let (n, n_input, zero) = (tree.dofs.len(), tree.dims.n_input() as usize, R::lit(0.0));
+/// One tile: `shift` is its own, `reaction` what the rows of the tree weigh, then those of the slots. `impulse` `[n_v]`; `out`
+/// `[2 n_v + n_input]`.
+pub fn back<R: Real>(tree: &Tree, slope: &[R], rows: &[R], shift: &[R], reaction: &[R], impulse: &[R], out: &mut [R]) {
+    let (n, n_input, n_row) = (tree.dofs.len(), tree.dims.n_input() as usize, tree.rows.len());
     let stride = width(tree.dims);
-    out.fill(zero);
-    left.fill(zero);
+    out.fill(R::lit(0.0));
     for (row, w) in slope.chunks_exact(stride).zip(impulse) {
         out[..2 * n].iter_mut().zip(row).for_each(|(to, x)| *to = x.mul_add(*w, *to));
     }
@@ -40,23 +33,29 @@ pub fn back<R: Real>(
             out[2 * n + a] = slope[j * stride + 2 * n + a].mul_add(impulse[j], out[2 * n + a]);
         }
     }
-    let m = most_unknowns(system);
-    let (head, rest) = system.split_at_mut(at.shift);
-    let (shift, y) = rest.split_at_mut(at.adjoint - at.shift);
-    let across = n + n_input;
-    descend(m, at.most, &head[at.factor..], &mut shift[..m * across], across);
-    for (k, row) in shift.chunks_exact(across).take(m).enumerate() {
-        let per = head[at.factor + k * at.most + k];
-        // No pivot: nothing may be left of the equation.
-        let none = per.le(zero) & zero.le(per);
-        let (by_q, by_input) = row.split_at(n);
-        for (first, part) in [(0, by_q), (2 * n, by_input)] {
-            for (c, x) in part.iter().enumerate() {
-                out[first + c] = (-y[k]).mul_add(*x, out[first + c]);
-                if none.any() {
-                    left[first + c] = R::select(none, left[first + c].max(x.abs()), left[first + c]);
-                }
+    let (of_rows, of_slots) = reaction.split_at(n_row);
+    let (slots, row_shifts) = shift.split_at(of_slots.len() / 3 * slot_shift(n));
+    for (weights, own) in of_slots.chunks_exact(3).zip(slots.chunks_exact(slot_shift(n))) {
+        for (&weight, own) in weights.iter().zip(own.chunks_exact(n)) {
+            let acts = !is_zero(weight);
+            if acts.any() {
+                // What stands there of a contact that carries nothing may be anything.
+                out.iter_mut().zip(own).for_each(|(to, x)| *to = R::select(acts, (-weight).mul_add(*x, *to), *to));
             }
+        }
+    }
+    let numbers = rows.chunks_exact(row_stride(n, row_part::WIDTH));
+    for ((&weight, numbers), own) in of_rows.iter().zip(numbers).zip(row_shifts.chunks_exact(row_shift::SIZE)) {
+        if !(!is_zero(weight)).any() {
+            continue;
+        }
+        for k in 0..3 {
+            let to = &mut out[row_dof(numbers, k)];
+            *to = (-weight).mul_add(own[row_shift::BY_Q + k], *to);
+        }
+        if n_input > 0 {
+            let to = &mut out[2 * n + own[row_shift::CONTROL].lane(0).to_f64() as usize];
+            *to = (-weight).mul_add(own[row_shift::BY_CTRL], *to);
         }
     }
 }
@@ -64,22 +63,21 @@ pub fn back<R: Real>(
 /// See the module.
 pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
-    let [topology, _params, slope, places, system, out] = args.split();
+    let [topology, _params, slope, places, rows, shift, system, out] = args.split();
     let tree = Tree::new(dims, topology.index());
-    let part = Adjoint::new(dims);
+    let (part, n) = (Adjoint::new(dims), dims.n_v as usize);
     for t in 0..(dims.lanes as usize).div_ceil(R::N) {
         let own = tile_place(places.index(), t);
         let at = System::new(sizes(dims), own[place::COUNT]);
         let (head, rest) = nth_mut(out.tile_mut(), t, part.reals as u32).split_at_mut(part.inputs);
-        let (out, left) = rest.split_at_mut(part.left - part.inputs);
         back(
             &tree,
             nth(slope.tile(), t, slope_reals(dims) as u32),
-            &at,
-            &mut system.tile_mut()[own[place::SYSTEM]..][..at.reals],
+            nth(rows.tile(), t, dims.n_row * row_stride(n, row_part::WIDTH) as u32),
+            &shift.tile()[own[place::SHIFT]..][..shift_reals(dims, own[place::COUNT])],
+            &system.tile()[own[place::SYSTEM]..][at.reaction..at.scratch],
             &head[part.impulse..],
-            out,
-            left,
+            &mut rest[..part.verdict - part.inputs],
         );
     }
 }

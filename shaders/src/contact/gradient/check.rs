@@ -25,7 +25,7 @@ impl<R: Real> Check<'_, R> {
         // Nothing of what a lane does not have.
         let one = |u: usize| R::select(R::lit(u as f64).lt(counts), R::lit(1.0), zero);
         let mut solved: Vec<R> = (0..self.m).map(one).collect();
-        substitute(self.m, self.stride, self.factor, &mut solved, 1, &mut [zero]);
+        substitute(self.m, self.stride, self.factor, &mut solved, 1);
         let mut x = vec![zero; self.m];
         for (solved, column) in solved.iter().zip(self.column_of) {
             for lane in 0..R::N {
@@ -73,4 +73,41 @@ impl<R: Real> Check<'_, R> {
         }
         worst
     }
+}
+
+/// What the equations without a pivot say of what goes in once those with one have taken the impulses out of them, relative to the most
+/// that any equation says: they contradict each other by that. `asked`: what goes in, in the order of the factor, and its width. In the
+/// factor's rows from the rank on stands afterwards how often each of the other equations was taken.
+pub(super) fn contradiction<R: Real>(
+    lane: usize,
+    (factor, stride): (&mut [R], usize),
+    [rank, count]: [usize; 2],
+    asked: [(&[R], usize); 2],
+) -> f64 {
+    let number = |x: &R| x.lane(lane).to_f64();
+    for own in rank..count {
+        for i in (0..rank).rev() {
+            let taken = (i + 1..rank).fold(-number(&factor[own * stride + i]), |sum, k| {
+                sum - number(&factor[k * stride + i]) * number(&factor[own * stride + k])
+            });
+            factor[own * stride + i].set_lane(lane, R::Scalar::from_f64(taken));
+        }
+    }
+    let mut worst: f64 = 0.0;
+    for (asked, width) in asked {
+        let row = |i: usize| asked[i * width..(i + 1) * width].iter().map(number);
+        let largest = (0..count).flat_map(row).fold(0.0, |most: f64, x| most.max(x.abs()));
+        for own in rank..count {
+            let mut said: Vec<f64> = row(own).collect();
+            for i in 0..rank {
+                let taken = number(&factor[own * stride + i]);
+                if taken != 0.0 {
+                    said.iter_mut().zip(row(i)).for_each(|(said, x)| *said += taken * x);
+                }
+            }
+            let most = said.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            worst = worst.max(most / largest.max(f64::MIN_POSITIVE));
+        }
+    }
+    worst
 }

@@ -107,3 +107,41 @@ fn freedom(own: Own, local: u32, m: u32, rank: u32) -> real {
     }
     return group_max(local, worst);
 }
+
+// How often the equations with a pivot are taken for nothing to be left of the impulses in one without: in its row of the
+// factor.
+fn take(own: Own, rank: u32, k: u32) {
+    for (var r = 0u; r < rank; r++) {
+        let i = rank - 1u - r;
+        var taken = -system[factor_at(own, k, i)];
+        for (var c = i + 1u; c < rank; c++) {
+            taken = fma(-system[factor_at(own, c, i)], system[factor_at(own, k, c)], taken);
+        }
+        system[factor_at(own, k, i)] = taken;
+    }
+}
+
+// What the equations without a pivot then say of what goes in, relative to the most that any equation says: they contradict
+// each other by that.
+fn contradiction(own: Own, local: u32, m: u32, rank: u32, largest: vec2<real>) -> real {
+    for (var k = rank + local; k < m; k += WIDTH) {
+        take(own, rank, k);
+    }
+    storageBarrier();
+    let n = dims.n_v;
+    let across = 2u * n + dims.n_input;
+    var worst = real(0.0);
+    for (var e = local; e < (m - rank) * across; e += WIDTH) {
+        let k = rank + e / across;
+        let c = e % across;
+        let of_rows = n <= c;
+        let width = select(n, across - n, of_rows);
+        let asked = own.system + select(own.at.response + c, own.at.shift + c - n, of_rows) * TILE;
+        var said = system[asked + k * width * TILE];
+        for (var i = 0u; i < rank; i++) {
+            said = fma(system[factor_at(own, k, i)], system[asked + i * width * TILE], said);
+        }
+        worst = max(worst, abs(said) / max(select(largest.x, largest.y, of_rows), real(1e-30)));
+    }
+    return group_max(local, worst);
+}

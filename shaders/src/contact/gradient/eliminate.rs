@@ -2,6 +2,20 @@
 
 use crate::real::{Mask, Real, Scalar};
 
+/// One equation times so many directions, four at once: each of its numbers is loaded once for them.
+#[inline(always)]
+pub(super) fn multiply<R: Real>(equation: &[R], directions: &[R], out: &mut [R]) {
+    let (n, m) = (equation.len(), out.len());
+    for first in (0..m).step_by(4) {
+        let four: [&[R]; 4] = std::array::from_fn(|c| &directions[(first + c).min(m - 1) * n..][..n]);
+        let mut sums = [R::lit(0.0); 4];
+        for (d, a) in equation.iter().enumerate() {
+            (0..4).for_each(|c| sums[c] = a.mul_add(four[c][d], sums[c]));
+        }
+        out[first..].iter_mut().zip(sums).for_each(|(to, sum)| *to = sum);
+    }
+}
+
 /// The largest entry that was seen, and its row.
 struct Largest<R> {
     size: R,

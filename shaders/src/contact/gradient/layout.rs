@@ -6,10 +6,9 @@
 //! * `shift` (tile-ragged, both parts of a tile behind each other): of each slot ds by q, `[3][n_v]`, then [`kink`]; of each
 //!   row [`row_shift`].
 //! * `system` (tile-ragged): [`System`].
-//! * `mobility` (tile) `[n_v][n_v]`: `A^-1 - P B^-1 L J A^-1`, what impulses on the dofs add to v+; then `[n_v]` what is
-//!   left of the equations by each of its columns, and [`verdict`].
+//! * `mobility` (tile) `[n_v][n_v]`: `A^-1 - P B^-1 L J A^-1`, what impulses on the dofs add to v+; then [`verdict`].
 //! * `adjoint` (tile): [`Adjoint`].
-//! * `answer` (tile) `[n_v][2 n_v + n_input]`: dv+ by q, v, ctrl and act; then what is left of the equations, by ctrl and act at their columns, by q at those of v.
+//! * `answer` (tile) `[n_v][2 n_v + n_input]`: dv+ by q, v, ctrl and act.
 
 use crate::dynamics::tree::TreeDims;
 
@@ -91,7 +90,7 @@ pub mod row_shift {
     pub const SIZE: usize = 7;
 }
 
-/// What a lane's equations say at the head of `system`, and at the end of `mobility`.
+/// What a lane's equations say at the head of `system`, and at the end of `mobility` and of `adjoint`.
 pub mod verdict {
     /// Unknown impulses.
     pub const SIZE_OF: usize = 0;
@@ -101,14 +100,11 @@ pub mod verdict {
     pub const MARGIN: usize = 2;
     /// Constraints that act at a gap just closed.
     pub const CLOSED: usize = 3;
-    /// What dependent impulses would change of the velocities, relative; left-over of the system otherwise.
+    /// Left-over of the system; where unknowns depend on each other what these would change of the velocities, or what their equations
+    /// contradict each other by, relative.
     pub const LEFT: usize = 4;
-    /// Largest entry of `L J A^-1`.
-    pub const LARGEST: usize = 5;
-    /// Largest entry of `L ds`.
-    pub const LARGEST_SHIFT: usize = 6;
     /// Numbers of a lane.
-    pub const SIZE: usize = 7;
+    pub const SIZE: usize = 5;
 }
 
 /// Reals of an unknown in a lane's list.
@@ -134,19 +130,19 @@ pub struct System {
     pub list: usize,
     /// Unknown whose equation stands in each row of the factor, then unknown that stands in each column, `[2][most]`.
     pub order: usize,
-    /// Factor of B: L below the diagonal, U above it, on it 1/U, 0 from the rank on; columns from there on are zeros,
-    /// `[most][most]`.
+    /// Factor of B: L below the diagonal, U above it, on it 1/U, 0 from the rank on; columns from there on are zeros, and in rows from
+    /// there on stands how often the equations before them are taken for nothing to be left of the impulses, `[most][most]`.
     pub factor: usize,
-    /// `(A^-1 J^T R)^T`, in the order of the factor's columns, zeros from the rank on, `[most][n_v]`.
+    /// `(A^-1 J^T R)^T`, `[most][n_v]`: by unknown, or for the Jacobian in the order of the factor's columns, zeros from the rank on.
     pub push: usize,
-    /// `L J A^-1`, in the order of the factor's rows, `[most][n_v]`; [`super::mobility`] solves it in place.
+    /// `L J` by unknown, `[most][n_v]`. For the Jacobian, and where equations depend on each other, `L J A^-1` in the order of the factor's
+    /// rows; [`super::mobility`] solves it in place.
     pub response: usize,
-    /// `L ds` by q, ctrl and act, likewise, `[most][n_v + n_input]`; [`super::answer`] solves it in place, [`super::back`] by the first
-    /// half of the factor.
+    /// In the latter cases `L ds` by q, ctrl and act, likewise, `[most][n_v + n_input]`; [`super::answer`] solves it in place.
     pub shift: usize,
-    /// Scratch of a product with the transpose, `[most]`.
-    pub adjoint: usize,
-    /// Scratch of devices, `[most + n_v]`.
+    /// Of a product with the transpose what each row of the lane weighs, `[most]`: [`super::adjoint`].
+    pub reaction: usize,
+    /// Scratch, `[most + n_v]`.
     pub scratch: usize,
     /// Reals of a lane.
     pub reals: usize,
@@ -165,9 +161,9 @@ impl System {
         let push = factor + most * most;
         let response = push + most * n;
         let shift = response + most * n;
-        let adjoint = shift + most * (n + n_input);
-        let scratch = adjoint + most;
-        Self { most, list, order, factor, push, response, shift, adjoint, scratch, reals: scratch + most + n }
+        let reaction = shift + most * (n + n_input);
+        let scratch = reaction + most;
+        Self { most, list, order, factor, push, response, shift, reaction, scratch, reals: scratch + most + n }
     }
 }
 
@@ -178,8 +174,8 @@ pub struct Adjoint {
     pub impulse: usize,
     /// By q, v, ctrl and act, `[2 n_v + n_input]`, with q+ held.
     pub inputs: usize,
-    /// What is left of the equations, by the same columns.
-    pub left: usize,
+    /// [`verdict`].
+    pub verdict: usize,
     /// Reals of a lane.
     pub reals: usize,
 }
@@ -191,7 +187,8 @@ impl Adjoint {
     pub fn new(dims: &TreeDims) -> Self {
         let (impulse, width) = (dims.n_v as usize, answer_width(dims));
         let inputs = 2 * impulse;
-        Self { impulse, inputs, left: inputs + width, reals: inputs + 2 * width }
+        let verdict = inputs + width;
+        Self { impulse, inputs, verdict, reals: verdict + verdict::SIZE }
     }
 }
 
@@ -220,7 +217,7 @@ pub fn slot_shift(n_v: usize) -> usize {
 #[inline(always)]
 #[must_use]
 pub fn mobility_reals(dims: &TreeDims) -> usize {
-    (dims.n_v * (dims.n_v + 1)) as usize + verdict::SIZE
+    (dims.n_v * dims.n_v) as usize + verdict::SIZE
 }
 
 /// Columns of `answer`.
@@ -234,7 +231,7 @@ pub fn answer_width(dims: &TreeDims) -> usize {
 #[inline(always)]
 #[must_use]
 pub fn answer_reals(dims: &TreeDims) -> usize {
-    (dims.n_v as usize + 1) * answer_width(dims)
+    dims.n_v as usize * answer_width(dims)
 }
 
 /// The words of one tile in `places`.

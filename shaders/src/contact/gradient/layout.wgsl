@@ -9,7 +9,7 @@ struct System {
     push: u32,
     response: u32,
     shift: u32,
-    adjoint: u32,
+    reaction: u32,
     scratch: u32,
 }
 
@@ -23,8 +23,8 @@ fn system_new(sizes: vec3<u32>, slots: u32) -> System {
     let push = factor + most * most;
     let response = push + most * n;
     let shift = response + most * n;
-    let adjoint = shift + most * (n + sizes.y);
-    return System(most, list, order, factor, push, response, shift, adjoint, adjoint + most);
+    let reaction = shift + most * (n + sizes.y);
+    return System(most, list, order, factor, push, response, shift, reaction, reaction + most);
 }
 
 // Reals of a slot in `shift`.
@@ -34,21 +34,21 @@ fn slot_shift(n_v: u32) -> u32 {
 
 // Reals of a lane of `mobility`.
 fn mobility_reals(n_v: u32) -> u32 {
-    return n_v * (n_v + 1u) + VERDICT_SIZE;
+    return n_v * n_v + VERDICT_SIZE;
 }
 
 // Parts of a lane of `adjoint`; before them the gradient by v+.
 struct Adjoint {
     impulse: u32,
     inputs: u32,
-    left: u32,
+    verdict: u32,
     reals: u32,
 }
 
 fn adjoint_new(n_v: u32, n_input: u32) -> Adjoint {
     let width = 2u * n_v + n_input;
     let inputs = 2u * n_v;
-    return Adjoint(n_v, inputs, inputs + width, inputs + 2u * width);
+    return Adjoint(n_v, inputs, inputs + width, inputs + width + VERDICT_SIZE);
 }
 
 // A word of a lane's tile in `places`.

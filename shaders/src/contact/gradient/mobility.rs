@@ -94,13 +94,12 @@ fn end_of(tree: &Tree, dof: usize) -> usize {
 pub fn mobility<R: Real>(tree: &Tree, factor: &[R], at: &System, system: &mut [R], out: &mut [R]) {
     let n = tree.dofs.len();
     inverse(tree, factor, out);
-    let (out, left) = out.split_at_mut(n * n);
-    left[..n].fill(R::lit(0.0));
-    left[n..].copy_from_slice(&system[..verdict::SIZE]);
+    let (out, says) = out.split_at_mut(n * n);
+    says.copy_from_slice(&system[..verdict::SIZE]);
     let m = most_unknowns(system);
     let (head, rest) = system.split_at_mut(at.response);
     let solved = &mut rest[..m * n];
-    substitute(m, at.most, &head[at.factor..], solved, n, left);
+    substitute(m, at.most, &head[at.factor..], solved, n);
     for (i, out) in out.chunks_exact_mut(n).enumerate() {
         for (k, solved) in solved.chunks_exact(n).enumerate() {
             let push = -head[at.push + k * n + i];

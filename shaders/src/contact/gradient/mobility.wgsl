@@ -56,13 +56,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let at = system_new(vec3<u32>(n, n_input(), dims.tree.n_row), tile_place(lane, PLACE_COUNT));
     let equations = ragged_base(lane, PLACE_SYSTEM);
     let solved = equations + (at.response + column) * TILE;
-    mobility[base + (n * n + column) * TILE] = substitute(equations, at, solved, n);
+    substitute(equations, at, solved, n);
     for (var i = 0u; i < n; i++) {
         store_x(own, i, pushed(equations, at, i, n, solved, n, load_x(own, i)));
     }
     if column == 0u {
         for (var e = 0u; e < VERDICT_SIZE; e++) {
-            mobility[base + (n * n + n + e) * TILE] = system[equations + e * TILE];
+            mobility[base + (n * n + e) * TILE] = system[equations + e * TILE];
         }
     }
 }

@@ -69,10 +69,6 @@ fn contact(own: Own, s: u32) -> Mode {
     );
 }
 
-fn row_dof(at: u32, d: u32) -> u32 {
-    return u32(row[at + (ROW_DOF + ROW_TERM * d) * TILE]);
-}
-
 fn row_mode(own: Own, r: u32) -> Mode {
     let zero = real(0.0);
     let at = own.row + r * row_stride(dims.n_v, ROW_WIDTH) * TILE;

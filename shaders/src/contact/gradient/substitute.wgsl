@@ -6,8 +6,8 @@ fn unknowns_of(base: u32) -> u32 {
     return u32(system[base + VERDICT_SIZE_OF * TILE]);
 }
 
-// `L x = x`, of a column that begins at `x` and has a number every `width`.
-fn descend(base: u32, at: System, x: u32, width: u32) {
+// Solves a column in place that begins at `x` and has a number every `width`.
+fn substitute(base: u32, at: System, x: u32, width: u32) {
     let m = unknowns_of(base);
     let factor_at = base + at.factor * TILE;
     for (var i = 1u; i < m; i++) {
@@ -17,29 +17,15 @@ fn descend(base: u32, at: System, x: u32, width: u32) {
         }
         system[x + i * width * TILE] = sum;
     }
-}
-
-// Solves such a column in place; the largest of what the equations leave of it.
-fn substitute(base: u32, at: System, x: u32, width: u32) -> real {
-    let zero = real(0.0);
-    let m = unknowns_of(base);
-    let factor_at = base + at.factor * TILE;
-    descend(base, at, x, width);
-    var left = zero;
     for (var r = 0u; r < m; r++) {
         let i = m - 1u - r;
         var sum = system[x + i * width * TILE];
         for (var k = i + 1u; k < m; k++) {
             sum = fma(-system[factor_at + (i * at.most + k) * TILE], system[x + k * width * TILE], sum);
         }
-        let per = system[factor_at + (i * at.most + i) * TILE];
         // No pivot, no part in the solution.
-        if per <= zero && zero <= per {
-            left = max(left, abs(sum));
-        }
-        system[x + i * width * TILE] = sum * per;
+        system[x + i * width * TILE] = sum * system[factor_at + (i * at.most + i) * TILE];
     }
-    return left;
 }
 
 // What a solved column takes of the velocity of dof i, of n.

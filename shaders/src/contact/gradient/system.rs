@@ -5,8 +5,8 @@
 //!
 //! Buffers: places, constraint, row, impulse, velocity, shift -> system.
 
-use super::check::Check;
-use super::eliminate::eliminate;
+use super::check::{Check, contradiction};
+use super::eliminate::{eliminate, multiply};
 use super::layout::{System, place, row_shift, slot_shift, tile_place, unknown, verdict};
 use super::modes::{List, contact, row};
 use crate::args::Args;
@@ -28,6 +28,8 @@ pub struct Dims {
     pub n_row: u32,
     /// Pivots below this part of the largest count as none: the bits of an f32.
     pub smallest: u32,
+    /// 1: what goes in is written in the order of the factor, as the Jacobian wants it.
+    pub whole: u32,
 }
 impl Dims {
     fn sizes(&self) -> [u32; 3] {
@@ -87,17 +89,27 @@ impl<R: Real> Parts<'_, R> {
         add(lanes, factor, &from[..self.n], to);
     }
 
+    /// The same of one lane alone.
+    #[inline(always)]
+    fn add_response_of(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
+        let from = match self.of_slot(first) {
+            Some((s, r)) => &self.slot(s)[slot::J + (3 + r) * self.n..],
+            None => &self.row(first)[row_head(row_part::WIDTH)..],
+        };
+        add_of(lane, factor, &from[..self.n], to);
+    }
+
     /// The same of ds, by q and ctrl.
     #[inline(always)]
-    fn add_shift(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
+    fn add_shift_of(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
         if let Some((s, r)) = self.of_slot(first) {
-            return add(lanes, factor, &self.slot_shift(s)[r * self.n..][..self.n], to);
+            return add_of(lane, factor, &self.slot_shift(s)[r * self.n..][..self.n], to);
         }
         let (numbers, shift) = (self.row(first), self.row_shift(first));
-        (0..3).for_each(|k| add_one(lanes, factor, shift[row_shift::BY_Q + k], &mut to[row_dof(numbers, k)]));
+        (0..3).for_each(|k| add_one_of(lane, factor, &shift[row_shift::BY_Q + k], &mut to[row_dof(numbers, k)]));
         if self.n_input > 0 {
             let control = self.n + shift[row_shift::CONTROL].lane(0).to_f64() as usize;
-            add_one(lanes, factor, shift[row_shift::BY_CTRL], &mut to[control]);
+            add_one_of(lane, factor, &shift[row_shift::BY_CTRL], &mut to[control]);
         }
     }
 
@@ -118,6 +130,16 @@ fn add<R: Real>(lanes: R::Mask, factor: R, from: &[R], to: &mut [R]) {
     to.iter_mut().zip(from).for_each(|(to, from)| add_one(lanes, factor, *from, to));
 }
 
+#[inline(always)]
+fn add_one_of<R: Real>(lane: usize, factor: R::Scalar, from: &R, to: &mut R) {
+    to.set_lane(lane, from.lane(lane).mul_add(factor, to.lane(lane)));
+}
+
+#[inline(always)]
+fn add_of<R: Real>(lane: usize, factor: R::Scalar, from: &[R], to: &mut [R]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| add_one_of(lane, factor, from, to));
+}
+
 /// Calls `f` for each whole number that some lanes have, with those lanes: most have the same.
 #[inline(always)]
 fn by_number<R: Real>(numbers: R, lanes: R::Mask, mut f: impl FnMut(usize, R::Mask)) {
@@ -131,15 +153,23 @@ fn by_number<R: Real>(numbers: R, lanes: R::Mask, mut f: impl FnMut(usize, R::Ma
     }
 }
 
-/// Rows of `from`, `[m][width]`, in another order, `order` as far as `counts` goes, zeros from there on.
+/// Writes what L or R (`part`) of the unknowns of a lane makes of something that `f` adds a row of, in another order.
 #[inline(always)]
-fn reorder<R: Real>(order: &[R], counts: R, from: &[R], width: usize, to: &mut [R]) {
-    to.fill(R::lit(0.0));
-    for lane in 0..R::N {
-        let count = counts.lane(lane).to_f64() as usize;
-        for (to, order) in to.chunks_exact_mut(width.max(1)).zip(order).take(count) {
-            let from = &from[order.lane(lane).to_f64() as usize * width..][..width];
-            to.iter_mut().zip(from).for_each(|(to, x)| to.set_lane(lane, x.lane(lane)));
+fn write_ordered<R: Real>(
+    (list, part): (&[R], usize),
+    lane: usize,
+    order: &[R],
+    (to, width): (&mut [R], usize),
+    f: impl Fn(usize, usize, R::Scalar, &mut [R]),
+) {
+    for (to, order) in to.chunks_exact_mut(width).zip(order) {
+        let own = &list[order.lane(lane).to_f64() as usize * unknown::SIZE..][..unknown::SIZE];
+        to.iter_mut().for_each(|to| to.set_lane(lane, R::Scalar::default()));
+        for k in 0..3 {
+            let factor = own[part + k].lane(lane);
+            if factor != R::Scalar::default() {
+                f(lane, own[unknown::FIRST].lane(lane).to_f64() as usize + k, factor, to);
+            }
         }
     }
 }
@@ -197,12 +227,8 @@ pub fn system<R: Real>(
     for_parts(list, size, unknown::DIRECTION, |u, lanes, row, factor| {
         parts.add_response(lanes, row, factor, &mut push[u * n..(u + 1) * n]);
     });
-    for i in 0..m {
-        let equation = &response[i * n..(i + 1) * n];
-        for j in 0..m {
-            let direction = &push[j * n..(j + 1) * n];
-            factor[i * at.most + j] = equation.iter().zip(direction).fold(zero, |sum, (a, b)| a.mul_add(*b, sum));
-        }
+    for (equation, row) in response.chunks_exact(n).zip(factor.chunks_mut(at.most)) {
+        multiply(equation, push, &mut row[..m]);
     }
     for (lane, &count) in counts.iter().enumerate() {
         for u in 0..count {
@@ -212,39 +238,48 @@ pub fn system<R: Real>(
     }
     let rank = eliminate(m, at.most, R::lit(f64::from(f32::from_bits(dims.smallest))), factor, row_of, column_of);
     head[verdict::RANK] = rank;
+    let ranks: Vec<usize> = (0..R::N).map(|lane| rank.lane(lane).to_f64() as usize).collect();
     let check = Check { m, n, stride: at.most, list, factor, column_of, equations: response, push };
     let mut left = check.residual(size);
-    for (lane, &count) in counts.iter().enumerate() {
-        let rank = rank.lane(lane).to_f64() as usize;
+    for (lane, (&rank, &count)) in ranks.iter().zip(&counts).enumerate() {
         if rank < count {
             left.set_lane(lane, R::Scalar::from_f64(check.freedom(lane, rank, count)));
         }
     }
-    head[verdict::LEFT] = left;
-    // Columns without a pivot.
-    for (lane, &count) in counts.iter().enumerate() {
-        for c in rank.lane(lane).to_f64() as usize..count {
-            (0..count).for_each(|i| factor[i * at.most + c].set_lane(lane, R::Scalar::default()));
-        }
-    }
 
     // What goes in, in the order of the factor.
-    let mut unordered = vec![zero; m * width];
-    for_parts(list, size, unknown::EQUATION, |u, lanes, row, factor| {
-        parts.add_shift(lanes, row, factor, &mut unordered[u * width..(u + 1) * width]);
-    });
-    reorder(row_of, size, &unordered, width, shifted);
-    let unordered = &mut unordered[..m * n];
-    unordered.copy_from_slice(push);
-    reorder(column_of, rank, unordered, n, push);
-    unordered.fill(zero);
-    for_parts(list, size, unknown::EQUATION, |u, lanes, row, factor| {
-        parts.add_response(lanes, row, factor, &mut unordered[u * n..(u + 1) * n]);
-    });
-    reorder(row_of, size, unordered, n, response);
-    let largest = |x: &[R]| x.iter().fold(zero, |most, x| most.max(x.abs()));
-    head[verdict::LARGEST] = largest(response);
-    head[verdict::LARGEST_SHIFT] = largest(shifted);
+    let whole = dims.whole == 1;
+    if whole {
+        shifted.fill(zero);
+        push.fill(zero);
+    }
+    for (lane, (&rank, &count)) in ranks.iter().zip(&counts).enumerate() {
+        let (equations, row_of) = ((&*list, unknown::EQUATION), &row_of[..count]);
+        if whole || rank < count {
+            write_ordered(equations, lane, row_of, (response, n), |lane, row, x, to| {
+                parts.add_response_of(lane, row, x, to);
+            });
+            write_ordered(equations, lane, row_of, (shifted, width), |lane, row, x, to| {
+                parts.add_shift_of(lane, row, x, to);
+            });
+        }
+        if whole {
+            let directions = (&*list, unknown::DIRECTION);
+            write_ordered(directions, lane, &column_of[..rank], (push, n), |lane, row, x, to| {
+                parts.add_response_of(lane, row, x, to);
+            });
+        }
+        if rank < count {
+            // Columns without a pivot.
+            for row in factor.chunks_mut(at.most).take(count) {
+                row[rank..count].iter_mut().for_each(|x| x.set_lane(lane, R::Scalar::default()));
+            }
+            let asked = [(&*response, n), (&*shifted, width)];
+            let said = contradiction(lane, (&mut *factor, at.most), [rank, count], asked);
+            left.set_lane(lane, R::Scalar::from_f64(said.max(left.lane(lane).to_f64())));
+        }
+    }
+    head[verdict::LEFT] = left;
 }
 
 /// Calls `f` for each unknown with a row of its constraint, and what L or R (`part`) has there in some lanes that are not all

@@ -3,6 +3,7 @@
 #import math
 #import contact/tree_layout
 #import contact/gradient/layout
+#import contact/gradient/row
 #import contact/gradient/modes
 #import contact/gradient/eliminate
 #import contact/gradient/check
@@ -146,34 +147,33 @@ fn gather_unknowns(own: Own, local: u32, m: u32) {
     storageBarrier();
 }
 
-// What goes in, in the order of the factor.
-fn gather_ordered(own: Own, local: u32, m: u32, rank: u32) {
+// What goes in, in the order of the factor; the largest entries of `L J A^-1` and of `L ds`.
+fn write_ordered(own: Own, local: u32, m: u32) -> vec2<real> {
     let n = dims.n_v;
     let width = n + dims.n_input;
-    var largest = real(0.0);
+    var largest = vec2<real>(real(0.0), real(0.0));
     for (var e = local; e < m * n; e += WIDTH) {
-        let i = e / n;
-        let to = own.system + e * TILE;
-        let response = combined(own, OF_RESPONSE, u32(system[row_of(own, i)]), UNKNOWN_EQUATION, e % n);
-        largest = max(largest, abs(response));
-        system[to + own.at.response * TILE] = response;
-        var push = real(0.0);
-        if i < rank {
-            push = combined(own, OF_RESPONSE, u32(system[column_of(own, i)]), UNKNOWN_DIRECTION, e % n);
-        }
-        system[to + own.at.push * TILE] = push;
+        let x = combined(own, OF_RESPONSE, u32(system[row_of(own, e / n)]), UNKNOWN_EQUATION, e % n);
+        largest.x = max(largest.x, abs(x));
+        system[own.system + (own.at.response + e) * TILE] = x;
     }
-    var largest_shift = real(0.0);
     for (var e = local; e < m * width; e += WIDTH) {
         let x = combined(own, OF_SHIFT, u32(system[row_of(own, e / width)]), UNKNOWN_EQUATION, e % width);
-        largest_shift = max(largest_shift, abs(x));
+        largest.y = max(largest.y, abs(x));
         system[own.system + (own.at.shift + e) * TILE] = x;
     }
-    largest = group_max(local, largest);
-    largest_shift = group_max(local, largest_shift);
-    if local == 0u {
-        system[own.system + VERDICT_LARGEST * TILE] = largest;
-        system[own.system + VERDICT_LARGEST_SHIFT * TILE] = largest_shift;
+    return vec2<real>(group_max(local, largest.x), group_max(local, largest.y));
+}
+
+// The directions of the unknowns that have a pivot in the order of the factor's columns.
+fn order_push(own: Own, local: u32, m: u32, rank: u32) {
+    let n = dims.n_v;
+    for (var e = local; e < m * n; e += WIDTH) {
+        var push = real(0.0);
+        if e / n < rank {
+            push = combined(own, OF_RESPONSE, u32(system[column_of(own, e / n)]), UNKNOWN_DIRECTION, e % n);
+        }
+        system[own.system + (own.at.push + e) * TILE] = push;
     }
 }
 
@@ -203,9 +203,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var e = local; e < m * (m - rank); e += WIDTH) {
         system[factor_at(own, e / (m - rank), rank + e % (m - rank))] = real(0.0);
     }
+    var largest = vec2<real>(real(0.0), real(0.0));
+    if dims.whole == 1u || rank < m {
+        largest = write_ordered(own, local, m);
+    }
+    if dims.whole == 1u {
+        order_push(own, local, m, rank);
+    }
+    if rank < m {
+        storageBarrier();
+        left = max(left, contradiction(own, local, m, rank, largest));
+    }
     if local == 0u {
         system[own.system + VERDICT_RANK * TILE] = real(rank);
         system[own.system + VERDICT_LEFT * TILE] = left;
     }
-    gather_ordered(own, local, m, rank);
 }

@@ -2,7 +2,7 @@
 
 use manyworlds_gradients::{Certificate, integrate_back};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::gradient::layout::{Adjoint, mobility_reals};
+use manyworlds_shaders::contact::gradient::layout::Adjoint;
 use manyworlds_shaders::index::tile_at;
 
 use super::blocks::Stretch;
@@ -53,10 +53,8 @@ impl<T: Scalar> Chunk<T> {
             let (set, results) = (&self.sets[place.set], &results[place.set]);
             let (dims, lane) = (set.dims(), set.lane(world, place.index));
             let (n, part) = (dims.n_v as usize, Adjoint::new(dims));
-            let mobility = self.lane_of(&results.mobility, lane, mobility_reals(dims));
             let adjoint = self.lane_of(&results.result, lane, part.reals);
-            let left: Vec<f64> = mobility.some(n * n, mobility_reals(dims) - n * n).collect();
-            if !judged::<T>(&left, adjoint.some(part.left, part.reals - part.left), n, certificate) {
+            if !judged::<T>(std::array::from_fn(|k| adjoint.at(part.verdict + k)), certificate) {
                 return false;
             }
             let h = self.time_step(before, place, world);

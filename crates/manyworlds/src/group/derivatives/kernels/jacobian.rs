@@ -26,15 +26,14 @@ impl<T: Scalar> Chunk<T> {
             let (set, results, trees) = (&self.sets[place.set], &results[place.set], &shared.sets[place.set]);
             let (dims, lane) = (set.dims(), set.lane(world, place.index));
             let (n, width) = (dims.n_v as usize, answer_width(dims));
+            let Some(mobility) = &results.mobility else { return false };
             let [mobility, answer, velocity] = [
-                (&results.mobility, mobility_reals(dims)),
+                (mobility, mobility_reals(dims)),
                 (&results.result, answer_reals(dims)),
                 (&before[place.set].velocity, n),
             ]
             .map(|(from, reals)| self.lane_of(from, lane, reals));
-            let left: Vec<f64> = mobility.some(n * n, mobility_reals(dims) - n * n).collect();
-            let left_shift = answer.some(n * width, answer_reals(dims) - n * width);
-            if !judged::<T>(&left, left_shift, n, certificate) {
+            if !judged::<T>(std::array::from_fn(|k| mobility.at(n * n + k)), certificate) {
                 return false;
             }
             let h = self.time_step(before, place, world);

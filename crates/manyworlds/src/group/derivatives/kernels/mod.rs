@@ -8,7 +8,6 @@ mod jacobian;
 mod through;
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Store, Ticket};
@@ -24,7 +23,7 @@ use manyworlds_shaders::contact::tree_layout::SLOTS;
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, TreeDims, param};
-use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
+use manyworlds_shaders::index::{slot_at, tile_len};
 
 use self::blocks::Stretch;
 pub(in crate::group) use self::through::{ChunkRequests, through};
@@ -223,10 +222,12 @@ impl<T: Scalar> Chunk<T> {
                 (b.act, Act::new(&dims).reals),
                 (b.slope_work, work_reals(&dims)),
                 (b.slope, slope_reals(&dims)),
-                (b.mobility, mobility_reals(&dims)),
                 kind.result(&b, &dims),
             ] {
                 self.store.resize(buffer, tile_len(width, lanes, n))?;
+            }
+            if kind == Kind::Jacobian {
+                self.store.resize(b.mobility, tile_len(width, lanes, mobility_reals(&dims)))?;
             }
             // A device binds no empty buffer.
             self.store.resize(b.side, pack.n_slot.max(1) * side::SIZE * width)?;
@@ -363,44 +364,27 @@ impl<T: Scalar> Chunk<T> {
     }
 }
 
-/// Of each tile of a set the numbers of its mobility that [`judged`] asks for.
-fn verdicts(dims: &TreeDims, width: usize) -> Vec<Range<usize>> {
-    let (n, reals) = ((dims.n_v * dims.n_v) as usize, mobility_reals(dims));
-    let tiles = (0..dims.lanes as usize).step_by(width);
-    tiles.map(|lane| tile_at(width, lane, reals, n)..tile_at(width, lane, reals, reals)).collect()
-}
-
 /// What the kernels left of a set.
 struct Results<T> {
-    /// Of products only [`verdicts`].
-    mobility: Seen<T>,
+    /// Of Jacobians.
+    mobility: Option<Seen<T>>,
     /// What was asked for.
     result: Seen<T>,
 }
 
 impl<T: Scalar> Results<T> {
-    fn new(store: &mut dyn Store<T>, kind: Kind, b: &SetBuffers, dims: &TreeDims, width: usize) -> Result<Self, Error> {
+    fn new(store: &mut dyn Store<T>, kind: Kind, b: &SetBuffers, dims: &TreeDims) -> Result<Self, Error> {
         let mobility = match kind {
-            Kind::Jacobian => Seen::new(store, b.mobility)?,
-            Kind::Back => Seen::some(store, b.mobility, &verdicts(dims, width))?,
+            Kind::Jacobian => Some(Seen::new(store, b.mobility)?),
+            Kind::Back => None,
         };
         Ok(Self { mobility, result: Seen::new(store, kind.result(b, dims).0)? })
     }
 }
 
 /// Adds what a lane's equations say of the derivative; whether they leave no doubt.
-fn judged<T: Scalar>(
-    left: &[f64],
-    left_shift: impl Iterator<Item = f64>,
-    n: usize,
-    certificate: &mut Certificate,
-) -> bool {
-    let largest = |most: f64, x: f64| most.max(x.abs());
-    let verdict = &left[n..];
-    let relative = |left: f64, of: f64| if left == 0.0 { 0.0 } else { left / of };
-    let residual = verdict[verdict::LEFT]
-        .max(relative(left[..n].iter().copied().fold(0.0, largest), verdict[verdict::LARGEST]))
-        .max(relative(left_shift.fold(0.0, largest), verdict[verdict::LARGEST_SHIFT]));
+fn judged<T: Scalar>(verdict: [f64; verdict::SIZE], certificate: &mut Certificate) -> bool {
+    let residual = verdict[verdict::LEFT];
     if verdict[verdict::MARGIN] < NO_MARGIN {
         certificate.margin = certificate.margin.min(verdict[verdict::MARGIN]);
     }

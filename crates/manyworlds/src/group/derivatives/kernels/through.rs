@@ -3,7 +3,7 @@
 
 use std::borrow::{BorrowMut, Cow};
 
-use manyworlds_gpu::{Part, Ticket};
+use manyworlds_gpu::Ticket;
 use manyworlds_gradients::{Certificate, GradientRules};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::touch;
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::applied::applied_reals;
 use super::blocks::{ALONE, Block};
-use super::{Kind, LanesBefore, Limits, Results, verdicts};
+use super::{Kind, LanesBefore, Limits, Results};
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::derivatives::Certificates;
 use crate::group::derivatives::geometry::Geometry;
@@ -179,10 +179,8 @@ impl<T: Scalar> Chunk<T> {
             set.touch = touch;
             if own.kind == Kind::Back {
                 self.store.write(b.adjoint, 0, &given)?;
-                // Of the mobility only what speaks against it.
-                self.recording.read_some(b.mobility, Part::Elements(verdicts(&set.step.dims, width)));
             }
-            set.step.linearise(limits.closed, limits.pivot, &mut self.recording);
+            set.step.linearise(limits.closed, limits.pivot, own.kind == Kind::Jacobian, &mut self.recording);
             match own.kind {
                 Kind::Jacobian => set.step.answer(&mut self.recording),
                 Kind::Back => set.step.back(&mut self.recording),
@@ -199,7 +197,7 @@ impl<T: Scalar> Chunk<T> {
         self.store.wait(ticket)?;
         let store = &mut *self.store;
         let width = store.tile();
-        let results = self.sets.iter().map(|set| Results::new(store, kind, &set.step.buffers, set.dims(), width));
+        let results = self.sets.iter().map(|set| Results::new(store, kind, &set.step.buffers, set.dims()));
         let results: Vec<Results<T>> = results.collect::<Result<_, Error>>()?;
         let write = |Asked { request, certificate, doubt, by_q }: &mut Asked<'a>| {
             let world = request.world - first;
