@@ -58,6 +58,8 @@ pub trait Real:
     fn lit(x: f64) -> Self {
         Self::splat(Self::Scalar::from_f64(x))
     }
+    /// What a function gives of each lane.
+    fn by_lane(f: impl FnMut(usize) -> Self::Scalar) -> Self;
     /// One lane's number; by reference, so that of what lies in memory no more is read.
     fn lane(&self, lane: usize) -> Self::Scalar;
     /// Replaces one lane's number.
@@ -133,6 +135,10 @@ macro_rules! scalar {
             #[inline(always)]
             fn splat(x: $t) -> Self {
                 x
+            }
+            #[inline(always)]
+            fn by_lane(mut f: impl FnMut(usize) -> $t) -> Self {
+                f(0)
             }
             #[inline(always)]
             fn lane(&self, _: usize) -> $t {
@@ -305,6 +311,10 @@ macro_rules! pack {
             #[inline(always)]
             fn splat(x: $t) -> Self {
                 Self(<$v>::splat(x))
+            }
+            #[inline(always)]
+            fn by_lane(f: impl FnMut(usize) -> $t) -> Self {
+                Self(<$v>::new(std::array::from_fn(f)))
             }
             #[inline(always)]
             fn lane(&self, lane: usize) -> $t {

@@ -34,7 +34,11 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("contact/convex/evaluate", &["convex_pushed"], "lanes gather by dof what the mirror scatters by constraint"),
     ("contact/gradient/eliminate", &["pivot_larger"], "lanes search for a pivot together"),
     ("contact/gradient/substitute", &["pushed"], "an invocation has one number of a column, the mirror the column"),
-    ("contact/gradient/system", &["add_of", "combined", "of_slot"], "lanes write numbers, the mirror adds rows"),
+    (
+        "contact/gradient/system",
+        &["add_of", "combined", "of_slot", "response"],
+        "lanes write numbers, the mirror adds rows",
+    ),
     ("dynamics/derivatives/transport", &["relative"], "WGSL has vectors: two subtractions there"),
     ("dynamics/effort", &["pull_joint", "length"], "WGSL of the kernels that use them binds other buffers"),
     ("dynamics/small", &["read_small", "solve_small"], "a device keeps a small factor in registers"),

@@ -19,8 +19,9 @@ pub struct CpuStore<T: Scalar> {
     buffers: Vec<Buffer<T>>,
     /// Whether tiles have one lane.
     lone: bool,
-    /// Buffers that it has for the time of a recording only, and how long they are then.
+    /// Buffers that it has for the time of a recording only: which of its own they are, and how long they are then.
     passing: Option<Arc<Passing<T>>>,
+    passes: Vec<bool>,
     lengths: Vec<usize>,
     timings: Timings,
     timed: bool,
@@ -36,6 +37,7 @@ impl<T: Scalar> CpuStore<T> {
             buffers: specs.iter().map(|spec| Buffer::new(spec.kind)).collect(),
             lone: false,
             passing: None,
+            passes: vec![false; specs.len()],
             lengths: Vec::new(),
             timings: Timings::default(),
             timed: false,
@@ -51,13 +53,17 @@ impl<T: Scalar> CpuStore<T> {
 
     /// With buffers that it shares with others.
     #[must_use]
-    pub fn sharing(self, passing: Arc<Passing<T>>) -> Self {
+    pub fn sharing(mut self, passing: Arc<Passing<T>>) -> Self {
+        for id in passing.ids() {
+            self.passes[id.at()] = true;
+        }
         Self { lengths: vec![0; passing.ids().len()], passing: Some(passing), ..self }
     }
 
     /// The number of a buffer among those that it shares.
     fn shared(&self, id: BufferId) -> Option<usize> {
-        self.passing.as_ref()?.ids().iter().position(|own| *own == id)
+        let passing = self.passing.as_ref().filter(|_| self.passes.get(id.at()) == Some(&true))?;
+        passing.ids().iter().position(|own| *own == id)
     }
 
     /// Gets the buffers that are shared, or gives them back.
@@ -252,8 +258,8 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
 
     fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
         recording.check(|at| self.specs.get(at).copied())?;
-        let bound = |id: &BufferId| recording.dispatches().iter().any(|dispatch| dispatch.buffers().contains(id));
-        match self.passing.clone().filter(|passing| passing.ids().iter().any(bound)) {
+        let bound = || recording.dispatches().iter().flat_map(Dispatch::buffers).any(|id| self.passes[id.at()]);
+        match self.passing.clone().filter(|_| bound()) {
             None => self.dispatch(recording)?,
             Some(passing) => {
                 let new = |id: &BufferId| Buffer::new(self.specs[id.at()].kind);

@@ -126,6 +126,10 @@ impl<const N: usize> Real for Dual<N> {
         Self::constant(x)
     }
     #[inline(always)]
+    fn by_lane(mut f: impl FnMut(usize) -> f64) -> Self {
+        Self::constant(f(0))
+    }
+    #[inline(always)]
     fn lane(&self, _: usize) -> f64 {
         self.0[0]
     }

@@ -64,8 +64,9 @@ pub(super) fn cases() -> Vec<Case> {
     let mut seen = [false; 8];
     let mut cases: Vec<_> = held().iter().flat_map(|set| of_set("held", set, CONTACTS, &mut seen)).collect();
     let many = held().iter().flat_map(|set| of_set("held, many contacts", set, MANY, &mut seen)).collect::<Vec<_>>();
-    let regular = [&k::GRADIENT_ACTING, &k::GRADIENT_SIDES, &k::GRADIENT_SHIFTS, &k::GRADIENT_ROW_SHIFTS]
-        .map(|kernel| kernel.name);
+    let regular =
+        [&k::GRADIENT_ACTING, &k::GRADIENT_SIDES, &k::GRADIENT_SHIFTS, &k::GRADIENT_WRENCHES, &k::GRADIENT_ROW_SHIFTS]
+            .map(|kernel| kernel.name);
     cases.extend(many.into_iter().filter(|case| !regular.contains(&case.kernel.name)).map(in_double));
     for name in MODELS {
         for (at, set) in sets(name).iter().enumerate().filter(|(_, set)| set.layout.dims.n_block == 0) {
@@ -283,8 +284,13 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     let shift = blank_shift(shift_reals(&dims, widest));
     let shifts = of_tree(
         &k::GRADIENT_SHIFTS,
-        vec![places(5), of(|tile| &tile.motion), act, left(&sides, 6), shift, random_slope],
-        &[(4, ROUNDING), (6, ROUNDING), (7, ROUNDING)],
+        vec![places(5), of(|tile| &tile.motion), act.clone(), left(&sides, 6), shift],
+        &[(6, ROUNDING)],
+    );
+    let wrenches = of_tree(
+        &k::GRADIENT_WRENCHES,
+        vec![places(4), of(|tile| &tile.motion), left(&sides, 6), act.clone(), random_slope],
+        &[(5, ROUNDING), (6, ROUNDING)],
     );
     let row_shifts = case(
         name,
@@ -297,7 +303,7 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
             velocity.clone(),
             places(6),
             left(&shifts, 6),
-            left(&shifts, 7),
+            left(&wrenches, 6),
         ]),
         &[(6, ROUNDING), (7, ROUNDING)],
     );
@@ -346,15 +352,21 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
         vec![of(|tile| &tile.factor), places(4), constraint.clone(), rows.clone(), left(&for_products, 6), given],
         &[(6, ROUNDING), (7, ROUNDING)],
     );
+    let follow = of_tree(
+        &k::GRADIENT_FOLLOW,
+        vec![places(4), of(|tile| &tile.motion), left(&sides, 6), act, left(&adjoint, 7)],
+        &[(6, ROUNDING)],
+    );
     let back = case(
         name,
         &k::GRADIENT_BACK,
         tree,
         back::items(&dims),
-        with(vec![slope, places(6), rows.clone(), shift.clone(), left(&adjoint, 6), left(&adjoint, 7)]),
+        with(vec![slope, places(6), rows.clone(), shift.clone(), left(&adjoint, 6), left(&follow, 6)]),
         &[(7, ROUNDING)],
     );
-    let mut cases = vec![acting, sides, shifts, system, for_products, mobility, answer, adjoint, back];
+    let mut cases =
+        vec![acting, sides, shifts, wrenches, follow, system, for_products, mobility, answer, adjoint, back];
     if n_row > 0 {
         cases.push(row_shifts);
     }

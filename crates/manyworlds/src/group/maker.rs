@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::{BufferSpec, Passing};
 use manyworlds_shaders::Scalar;
 
@@ -9,6 +10,7 @@ use super::backend::Backend;
 use super::buffers::{IslandBuffers, LeftBuffers, RowBuffers, SetBuffers};
 use super::chunk::Chunk;
 use super::columns::Columns;
+use super::derivatives;
 use super::shared::Shared;
 use super::soft::SoftKernels;
 use crate::Error;
@@ -37,7 +39,10 @@ impl<T: Scalar> Maker<T> {
         let islands = IslandBuffers::declare(&mut specs);
         let rows = RowBuffers::declare(&mut specs);
         let left = LeftBuffers::declare(&mut specs);
-        let passing = Arc::new(Passing::new(sets.iter().flat_map(SoftKernels::passing).collect()));
+        let of_set = |(b, own): (&SetBuffers, &TreeSet)| {
+            SoftKernels::passing(b).into_iter().chain(derivatives::passing(b, &own.layout.dims)).collect::<Vec<_>>()
+        };
+        let passing = Arc::new(Passing::new(sets.iter().zip(&shared.sets).flat_map(of_set).collect()));
         let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
         Self { shared, backend, specs, sets, islands, rows, left, columns, passing, spare: Mutex::default() }
     }

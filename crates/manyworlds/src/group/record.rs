@@ -277,12 +277,7 @@ impl SetStep {
                 &[topology, params, b.before, pose, motion, b.act, b.slope_work, b.slope],
             )
             .dispatch(&k::GRADIENT_SIDES, &gaps, lanes, &[topology, params, b.places, impulse, b.touch, b.act, b.side])
-            .dispatch(
-                &k::GRADIENT_SHIFTS,
-                tree,
-                lanes,
-                &[topology, params, b.places, motion, b.act, b.side, b.shift, b.slope],
-            )
+            .dispatch(&k::GRADIENT_SHIFTS, tree, lanes, &[topology, params, b.places, motion, b.act, b.side, b.shift])
             .dispatch(
                 &k::GRADIENT_ROW_SHIFTS,
                 &gaps,
@@ -299,9 +294,15 @@ impl SetStep {
 
     /// What it says of the Jacobian.
     pub(crate) fn answer(&self, recording: &mut Recording) {
-        use kernel::contact::{GRADIENT_ANSWER, GRADIENT_MOBILITY};
+        use kernel::contact::{GRADIENT_ANSWER, GRADIENT_MOBILITY, GRADIENT_WRENCHES};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         recording
+            .dispatch(
+                &GRADIENT_WRENCHES,
+                tree,
+                self.dims.lanes,
+                &[b.topology, params, b.places, b.before_motion, b.side, b.act, b.slope],
+            )
             .dispatch(
                 &GRADIENT_MOBILITY,
                 tree,
@@ -320,7 +321,7 @@ impl SetStep {
 
     /// What it says of a product with the transpose.
     pub(crate) fn back(&self, recording: &mut Recording) {
-        use kernel::contact::{GRADIENT_ADJOINT, GRADIENT_BACK};
+        use kernel::contact::{GRADIENT_ADJOINT, GRADIENT_BACK, GRADIENT_FOLLOW};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         recording
             .dispatch(
@@ -328,6 +329,12 @@ impl SetStep {
                 tree,
                 self.dims.lanes,
                 &[b.topology, params, b.factor, b.places, b.constraint, b.row, b.system, b.adjoint],
+            )
+            .dispatch(
+                &GRADIENT_FOLLOW,
+                tree,
+                self.dims.lanes,
+                &[b.topology, params, b.places, b.before_motion, b.side, b.act, b.adjoint],
             )
             .dispatch(
                 &GRADIENT_BACK,

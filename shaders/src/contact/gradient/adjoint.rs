@@ -70,7 +70,7 @@ pub fn adjoint<R: Real>(
     let reaction = &system[at.reaction..at.scratch];
     for (weights, own) in reaction[n_row..].chunks_exact(3).zip(constraint.chunks_exact(slot_reals(n))) {
         for (r, &weight) in weights.iter().enumerate() {
-            let acts = !is_zero(weight);
+            let acts = weighs(weight);
             if acts.any() {
                 // What stands in a slot that a lane does not have may be anything.
                 let j = &own[slot::J + r * n..][..n];
@@ -79,7 +79,7 @@ pub fn adjoint<R: Real>(
         }
     }
     for (&weight, own) in reaction.iter().zip(rows.chunks_exact(row_stride(n, row_part::WIDTH))) {
-        if (!is_zero(weight)).any() {
+        if weighs(weight).any() {
             for k in 0..3 {
                 let to = &mut impulse[row_dof(own, k)];
                 *to = (-weight).mul_add(row_coefficient(own, k), *to);
@@ -89,9 +89,10 @@ pub fn adjoint<R: Real>(
     solve(tree, factor, impulse);
 }
 
+/// Lanes in which something weighs at all; a NaN does.
 #[inline(always)]
-pub(super) fn is_zero<R: Real>(x: R) -> R::Mask {
-    x.le(R::lit(0.0)) & R::lit(0.0).le(x)
+pub(super) fn weighs<R: Real>(x: R) -> R::Mask {
+    !(x.le(R::lit(0.0)) & R::lit(0.0).le(x))
 }
 
 /// See the module.

@@ -3,7 +3,7 @@
 //!
 //! Buffers: topology, params (unused), slope, places, row, shift, system, adjoint.
 
-use super::adjoint::is_zero;
+use super::adjoint::weighs;
 use super::layout::{Adjoint, System, answer_width, place, row_shift, shift_reals, sizes, slot_shift, tile_place};
 use super::mobility::{columns, moved};
 use crate::args::Args;
@@ -24,7 +24,8 @@ pub fn items(dims: &TreeDims) -> u32 {
 pub fn back<R: Real>(tree: &Tree, slope: &[R], rows: &[R], shift: &[R], reaction: &[R], impulse: &[R], out: &mut [R]) {
     let (n, n_input, n_row) = (tree.dofs.len(), tree.dims.n_input() as usize, tree.rows.len());
     let stride = width(tree.dims);
-    out.fill(R::lit(0.0));
+    // By q stands what the motion of the contacts' impulses adds.
+    out[n..].fill(R::lit(0.0));
     for (row, w) in slope.chunks_exact(stride).zip(impulse) {
         out[..2 * n].iter_mut().zip(row).for_each(|(to, x)| *to = x.mul_add(*w, *to));
     }
@@ -37,7 +38,7 @@ pub fn back<R: Real>(tree: &Tree, slope: &[R], rows: &[R], shift: &[R], reaction
     let (slots, row_shifts) = shift.split_at(of_slots.len() / 3 * slot_shift(n));
     for (weights, own) in of_slots.chunks_exact(3).zip(slots.chunks_exact(slot_shift(n))) {
         for (&weight, own) in weights.iter().zip(own.chunks_exact(n)) {
-            let acts = !is_zero(weight);
+            let acts = weighs(weight);
             if acts.any() {
                 // What stands there of a contact that carries nothing may be anything.
                 out.iter_mut().zip(own).for_each(|(to, x)| *to = R::select(acts, (-weight).mul_add(*x, *to), *to));
@@ -46,7 +47,7 @@ pub fn back<R: Real>(tree: &Tree, slope: &[R], rows: &[R], shift: &[R], reaction
     }
     let numbers = rows.chunks_exact(row_stride(n, row_part::WIDTH));
     for ((&weight, numbers), own) in of_rows.iter().zip(numbers).zip(row_shifts.chunks_exact(row_shift::SIZE)) {
-        if !(!is_zero(weight)).any() {
+        if !weighs(weight).any() {
             continue;
         }
         for k in 0..3 {

@@ -72,14 +72,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let base = tile_base(lane, own.reals);
     let slope_at = slope_base(lane) + column * TILE;
     let run = moved(column);
+    // By q stands what the motion of the contacts' impulses adds.
+    let by_q = column < n;
+    let out = base + (own.inputs + column) * TILE;
     var sum = real(0.0);
+    if by_q {
+        sum = adjoint[out];
+    }
     for (var j = run.x; j < run.x + run.y; j++) {
         sum = fma(slope[slope_at + j * width * TILE], adjoint[base + (own.impulse + j) * TILE], sum);
     }
     // ds has no columns of v.
-    let by_q = column < n;
     if by_q || 2u * n <= column {
         sum = by_rows(lane, by_q, select(column - 2u * n, column, by_q), sum);
     }
-    adjoint[base + (own.inputs + column) * TILE] = sum;
+    adjoint[out] = sum;
 }

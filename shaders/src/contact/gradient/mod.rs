@@ -2,9 +2,10 @@
 //!
 //! The mathematics is that of `manyworlds-gradients`: `A dv+ = dF + J^T R x`, `B x = -L (J A^-1 dF + ds)`. The kernels of
 //! [`crate::dynamics::derivatives`] make dF. Around them, in the order in which they run: [`acting`], the impulses on bodies
-//! that dF holds, and twists; [`sides`], what the two bodies of a contact do to it; [`shifts`] and [`row_shifts`], ds, and
+//! that dF holds, and twists; [`sides`], what the two bodies of a contact do to it; [`shifts`] and [`row_shifts`], ds; [`wrenches`],
 //! what moving impulses add to dF; [`system`], the modes and the factor of B; [`mobility`], dv+ by what forces add; and
-//! [`answer`], dv+ by q, v and ctrl. For products with the transpose, [`adjoint`] and [`back`] stand in the place of the last.
+//! [`answer`], dv+ by q, v and ctrl. For products with the transpose [`adjoint`], [`follow`] and [`back`] stand in the place of
+//! [`wrenches`] and of the last two.
 //! [`layout`] says where the numbers lie.
 
 pub mod acting;
@@ -13,6 +14,7 @@ pub mod answer;
 pub mod back;
 mod check;
 mod eliminate;
+pub mod follow;
 mod force;
 pub mod kink;
 pub mod layout;
@@ -20,6 +22,8 @@ pub mod mobility;
 mod modes;
 pub mod row_shifts;
 pub mod shifts;
+mod sided;
 pub mod sides;
 mod substitute;
 pub mod system;
+pub mod wrenches;

@@ -34,7 +34,7 @@ pub(super) fn acts<R: Real>([a, b]: [R; 2]) -> R::Mask {
 
 /// Three numbers of a body that may be another in each lane; zeros for the ground.
 #[inline(always)]
-fn body3<R: Real>(from: &[R], body: R, at: usize) -> Vec3<R> {
+pub(super) fn body3<R: Real>(from: &[R], body: R, at: usize) -> Vec3<R> {
     let mut out: Vec3<R> = zero();
     for lane in 0..R::N {
         let body = body.lane(lane).to_f64();

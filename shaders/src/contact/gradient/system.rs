@@ -5,6 +5,7 @@
 //!
 //! Buffers: places, constraint, row, impulse, velocity, shift -> system.
 
+use super::adjoint::weighs;
 use super::check::{Check, contradiction};
 use super::eliminate::{eliminate, multiply};
 use super::layout::{System, place, row_shift, slot_shift, tile_place, unknown, verdict};
@@ -12,7 +13,7 @@ use super::modes::{List, contact, row};
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, row_head, row_stride, slot, slot_reals};
 use crate::dynamics::tree::{nth, param};
-use crate::real::{Mask, Real, Scalar};
+use crate::real::{LANES, Real, Scalar};
 
 /// Uniform.
 #[repr(C)]
@@ -69,37 +70,31 @@ impl<R: Real> Parts<'_, R> {
         &self.shift[self.slots * slot_shift(self.n) + r * row_shift::SIZE..][..row_shift::SIZE]
     }
 
-    /// Adds one row of J to the numbers of some lanes, times a factor; `first`: row of a lane.
+    /// A row of J, unless it has three numbers at dofs of its own; `first`: row of a lane.
     #[inline(always)]
-    fn add_jacobian(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
-        if let Some((s, r)) = self.of_slot(first) {
-            return add(lanes, factor, &self.slot(s)[slot::J + r * self.n..][..self.n], to);
-        }
+    fn dense_jacobian(&self, first: usize) -> Option<&[R]> {
+        let (s, r) = self.of_slot(first)?;
+        Some(&self.slot(s)[slot::J + r * self.n..][..self.n])
+    }
+
+    /// Adds such a row to the numbers of a lane, times a factor.
+    #[inline(always)]
+    fn add_jacobian_of(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
         let numbers = self.row(first);
-        (0..3).for_each(|k| add_one(lanes, factor, row_coefficient(numbers, k), &mut to[row_dof(numbers, k)]));
+        (0..3).for_each(|k| add_one_of(lane, factor, &row_coefficient(numbers, k), &mut to[row_dof(numbers, k)]));
     }
 
-    /// The same of `J A^-1`.
+    /// A row of `J A^-1`.
     #[inline(always)]
-    fn add_response(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
+    fn response(&self, first: usize) -> &[R] {
         let from = match self.of_slot(first) {
             Some((s, r)) => &self.slot(s)[slot::J + (3 + r) * self.n..],
             None => &self.row(first)[row_head(row_part::WIDTH)..],
         };
-        add(lanes, factor, &from[..self.n], to);
+        &from[..self.n]
     }
 
-    /// The same of one lane alone.
-    #[inline(always)]
-    fn add_response_of(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
-        let from = match self.of_slot(first) {
-            Some((s, r)) => &self.slot(s)[slot::J + (3 + r) * self.n..],
-            None => &self.row(first)[row_head(row_part::WIDTH)..],
-        };
-        add_of(lane, factor, &from[..self.n], to);
-    }
-
-    /// The same of ds, by q and ctrl.
+    /// Adds a row of ds, by q and ctrl, likewise.
     #[inline(always)]
     fn add_shift_of(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
         if let Some((s, r)) = self.of_slot(first) {
@@ -121,16 +116,6 @@ impl<R: Real> Parts<'_, R> {
 }
 
 #[inline(always)]
-fn add_one<R: Real>(lanes: R::Mask, factor: R, from: R, to: &mut R) {
-    *to = R::select(lanes, from.mul_add(factor, *to), *to);
-}
-
-#[inline(always)]
-fn add<R: Real>(lanes: R::Mask, factor: R, from: &[R], to: &mut [R]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| add_one(lanes, factor, *from, to));
-}
-
-#[inline(always)]
 fn add_one_of<R: Real>(lane: usize, factor: R::Scalar, from: &R, to: &mut R) {
     to.set_lane(lane, from.lane(lane).mul_add(factor, to.lane(lane)));
 }
@@ -140,16 +125,62 @@ fn add_of<R: Real>(lane: usize, factor: R::Scalar, from: &[R], to: &mut [R]) {
     to.iter_mut().zip(from).for_each(|(to, from)| add_one_of(lane, factor, from, to));
 }
 
-/// Calls `f` for each whole number that some lanes have, with those lanes: most have the same.
+/// What L or R (`part`) of the unknowns makes of the rows of something, `[m][n]`. Lanes have other rows: theirs stand side by side.
 #[inline(always)]
-fn by_number<R: Real>(numbers: R, lanes: R::Mask, mut f: impl FnMut(usize, R::Mask)) {
-    let mut left = lanes;
-    while let Some(lane) = (0..R::N).find(|&lane| left.lane(lane)) {
-        let number = R::splat(numbers.lane(lane));
-        // Negated so that even a NaN is taken once.
-        let own = left & !(numbers.lt(number) | number.lt(numbers));
-        f(number.lane(0).to_f64() as usize, own);
-        left = left & !own;
+fn gather_unknowns<'p, R: Real>(
+    (list, part): (&[R], usize),
+    counts: &[usize],
+    n: usize,
+    dense: impl Fn(usize) -> Option<&'p [R]>,
+    add: impl Fn(usize, usize, R::Scalar, &mut [R]),
+    out: &mut [R],
+) {
+    let nothing = vec![R::lit(0.0); n];
+    for (u, (to, own)) in out.chunks_exact_mut(n).zip(list.chunks_exact(unknown::SIZE)).enumerate() {
+        // By how often a lane has added something before.
+        let mut rows = [[&nothing[..]; LANES]; 3];
+        let mut factors = [R::lit(0.0); 3];
+        let mut firsts: [Option<&[R]>; 3] = [None; 3];
+        let mut alike = [true; 3];
+        let mut others = false;
+        let parts = |lane: usize| {
+            let first = own[unknown::FIRST].lane(lane).to_f64() as usize;
+            let parts = (0..3).map(move |k| (first + k, own[part + k].lane(lane)));
+            parts.filter(|(_, factor)| *factor != R::Scalar::default())
+        };
+        for lane in (0..R::N).filter(|&lane| u < counts[lane]) {
+            let mut k = 0;
+            for (row, factor) in parts(lane) {
+                let Some(row) = dense(row) else {
+                    others = true;
+                    continue;
+                };
+                rows[k][lane] = row;
+                factors[k].set_lane(lane, factor);
+                alike[k] &= std::ptr::eq(*firsts[k].get_or_insert(row), row);
+                k += 1;
+            }
+        }
+        to.fill(R::lit(0.0));
+        for k in 0..3 {
+            let Some(first) = firsts[k] else { break };
+            let factor = factors[k];
+            if alike[k] {
+                // What a row says of other lanes may be anything.
+                let lanes = weighs(factor);
+                for (to, x) in to.iter_mut().zip(first) {
+                    *to = R::select(lanes, x.mul_add(factor, *to), *to);
+                }
+                continue;
+            }
+            let rows = rows[k].map(|row| &row[..n]);
+            for (c, to) in to.iter_mut().enumerate() {
+                *to = R::by_lane(|lane| rows[lane][c].lane(lane)).mul_add(factor, *to);
+            }
+        }
+        for lane in (0..R::N).filter(|&lane| others && u < counts[lane]) {
+            parts(lane).filter(|(row, _)| dense(*row).is_none()).for_each(|(row, factor)| add(lane, row, factor, to));
+        }
     }
 }
 
@@ -219,14 +250,10 @@ pub fn system<R: Real>(
     let (row_of, column_of) = order.split_at_mut(at.most);
 
     // L J and (A^-1 J^T R)^T, and of them B.
-    push.fill(zero);
-    response.fill(zero);
-    for_parts(list, size, unknown::EQUATION, |u, lanes, row, factor| {
-        parts.add_jacobian(lanes, row, factor, &mut response[u * n..(u + 1) * n]);
-    });
-    for_parts(list, size, unknown::DIRECTION, |u, lanes, row, factor| {
-        parts.add_response(lanes, row, factor, &mut push[u * n..(u + 1) * n]);
-    });
+    let (equations, directions) = ((&*list, unknown::EQUATION), (&*list, unknown::DIRECTION));
+    let sparse = |lane, row, x, to: &mut [R]| parts.add_jacobian_of(lane, row, x, to);
+    gather_unknowns(equations, &counts, n, |row| parts.dense_jacobian(row), sparse, response);
+    gather_unknowns(directions, &counts, n, |row| Some(parts.response(row)), |_, _, _, _| {}, push);
     for (equation, row) in response.chunks_exact(n).zip(factor.chunks_mut(at.most)) {
         multiply(equation, push, &mut row[..m]);
     }
@@ -248,26 +275,22 @@ pub fn system<R: Real>(
     }
 
     // What goes in, in the order of the factor.
+    let respond = |lane, row, x, to: &mut [R]| add_of(lane, x, parts.response(row), to);
     let whole = dims.whole == 1;
     if whole {
         shifted.fill(zero);
         push.fill(zero);
     }
     for (lane, (&rank, &count)) in ranks.iter().zip(&counts).enumerate() {
-        let (equations, row_of) = ((&*list, unknown::EQUATION), &row_of[..count]);
+        let row_of = &row_of[..count];
         if whole || rank < count {
-            write_ordered(equations, lane, row_of, (response, n), |lane, row, x, to| {
-                parts.add_response_of(lane, row, x, to);
-            });
+            write_ordered(equations, lane, row_of, (response, n), respond);
             write_ordered(equations, lane, row_of, (shifted, width), |lane, row, x, to| {
                 parts.add_shift_of(lane, row, x, to);
             });
         }
         if whole {
-            let directions = (&*list, unknown::DIRECTION);
-            write_ordered(directions, lane, &column_of[..rank], (push, n), |lane, row, x, to| {
-                parts.add_response_of(lane, row, x, to);
-            });
+            write_ordered(directions, lane, &column_of[..rank], (push, n), respond);
         }
         if rank < count {
             // Columns without a pivot.
@@ -280,27 +303,6 @@ pub fn system<R: Real>(
         }
     }
     head[verdict::LEFT] = left;
-}
-
-/// Calls `f` for each unknown with a row of its constraint, and what L or R (`part`) has there in some lanes that are not all
-/// zero.
-#[inline(always)]
-fn for_parts<R: Real>(list: &[R], counts: R, part: usize, mut f: impl FnMut(usize, R::Mask, usize, R)) {
-    for (u, own) in list.chunks_exact(unknown::SIZE).enumerate() {
-        let lanes = R::lit(u as f64).lt(counts);
-        if !lanes.any() {
-            return;
-        }
-        by_number(own[unknown::FIRST], lanes, |first, lanes| {
-            for k in 0..3 {
-                let factor = own[part + k];
-                // A NaN is not zero.
-                if (lanes & !factor.abs().le(R::lit(0.0))).any() {
-                    f(u, lanes, first + k, factor);
-                }
-            }
-        });
-    }
 }
 
 /// See the module.

@@ -28,7 +28,7 @@ use crate::{DerivativesBy, Error};
 pub(crate) use by_parameter::ContactChanges;
 pub(super) use geometry::Geometry;
 pub(crate) use host::Lineariser;
-pub(super) use kernels::{ChunkRequests, through};
+pub(super) use kernels::{ChunkRequests, passing, through};
 pub(crate) use request::{Request, WorldProduct};
 pub(crate) use step::WorldStep;
 pub(super) use taken::Taken;

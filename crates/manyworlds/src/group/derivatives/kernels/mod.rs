@@ -25,6 +25,7 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, TreeDims, param};
 use manyworlds_shaders::index::{slot_at, tile_len};
 
+use self::applied::applied_reals;
 use self::blocks::Stretch;
 pub(in crate::group) use self::through::{ChunkRequests, through};
 use crate::Error;
@@ -39,6 +40,14 @@ use crate::lanes::TreePlace;
 
 /// Margins from here on stand for none.
 const NO_MARGIN: f64 = 1e29;
+
+/// Buffers of a set in which kernels leave nothing that is read behind them.
+pub(in crate::group) fn passing(b: &SetBuffers, dims: &TreeDims) -> Vec<BufferId> {
+    let mut out = vec![b.act, b.slope_work, b.side, b.shift, b.system];
+    // The host begins it with what applied forces are by.
+    out.extend((applied_reals(dims) == 0).then_some(b.slope));
+    out
+}
 
 /// What rounding allows.
 struct Limits {
