@@ -2,8 +2,9 @@
 //! the right-hand side of `A dv+ = -dF + J^T dlambda`. Whole, or times a row from the left, which is O(n).
 
 use manyworlds_shaders::dynamics::derivatives::effort::{self, effort};
-use manyworlds_shaders::dynamics::derivatives::force::{force, product, sums_reals};
+use manyworlds_shaders::dynamics::derivatives::force::force;
 use manyworlds_shaders::dynamics::derivatives::layout::work_reals;
+use manyworlds_shaders::dynamics::derivatives::product::product;
 use manyworlds_shaders::dynamics::tree::{JointRecord, Params, param};
 use manyworlds_shaders::math::{Quat, quat_normalize};
 
@@ -96,7 +97,7 @@ pub(crate) fn momentum_product(
     [by_q, by_v, by_ctrl]: [&mut [f64]; 3],
 ) {
     let (tree, params, n) = (&forward.tree, Params::<f64>::Shared(forward.params), forward.n_v());
-    let (mut work, mut sums) = (Pooled::zeros(work_reals(tree.dims)), Pooled::zeros(sums_reals(n)));
+    let mut work = Pooled::zeros(work_reals(tree.dims));
     let mut add = |row: usize, column: usize, entry: f64| {
         let to = match column {
             column if column < n => &mut by_q[column],
@@ -109,7 +110,7 @@ pub(crate) fn momentum_product(
     applied_slopes(forward, after).into_iter().for_each(|(row, column, entry)| add(row, column, entry));
     let (pose, motion, h) = (&forward.pose, &forward.motion, forward.h());
     let to = [by_q, by_v];
-    product(tree, params, pose, motion, velocity(forward), fixed, -h, &mut work, &mut sums, weight, to);
+    product(tree, params, pose, motion, velocity(forward), fixed, -h, &mut work, weight, to);
 }
 
 /// The unit quaternion at an entry of q.

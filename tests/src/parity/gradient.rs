@@ -12,7 +12,7 @@ use manyworlds_shaders::contact::gradient::layout::{
 };
 use manyworlds_shaders::contact::gradient::{answer, back, mobility, sides, system};
 use manyworlds_shaders::contact::tree_layout::{contact, map, row, row_stride, slot_reals};
-use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals};
+use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::tree::{NONE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
 use rand::{RngExt as _, SeedableRng as _};
@@ -354,19 +354,38 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     );
     let follow = of_tree(
         &k::GRADIENT_FOLLOW,
-        vec![places(4), of(|tile| &tile.motion), left(&sides, 6), act, left(&adjoint, 7)],
+        vec![places(4), of(|tile| &tile.motion), left(&sides, 6), act.clone(), left(&adjoint, 7)],
         &[(6, ROUNDING)],
+    );
+    // What `effort` leaves: accelerations.
+    let accelerations = |rng: &mut ChaCha8Rng| {
+        let mut own: Vec<_> = (0..n_v).map(|_| rng.random_range(-1.0..1.0)).collect();
+        own.resize(work_reals(&dims), 0.0);
+        own
+    };
+    let accelerations = Data::Lanes((0..LANES).map(|_| accelerations(&mut rng)).collect());
+    let momentum = of_tree(
+        &k::GRADIENT_MOMENTUM,
+        vec![
+            of(|tile| &tile.state),
+            of(|tile| &tile.pose),
+            of(|tile| &tile.motion),
+            act,
+            accelerations,
+            left(&follow, 6),
+        ],
+        &[(7, ROUNDING)],
     );
     let back = case(
         name,
         &k::GRADIENT_BACK,
         tree,
         back::items(&dims),
-        with(vec![slope, places(6), rows.clone(), shift.clone(), left(&adjoint, 6), left(&follow, 6)]),
+        with(vec![slope, places(6), rows.clone(), shift.clone(), left(&adjoint, 6), left(&momentum, 7)]),
         &[(7, ROUNDING)],
     );
     let mut cases =
-        vec![acting, sides, shifts, wrenches, follow, system, for_products, mobility, answer, adjoint, back];
+        vec![acting, sides, shifts, wrenches, follow, momentum, system, for_products, mobility, answer, adjoint, back];
     if n_row > 0 {
         cases.push(row_shifts);
     }

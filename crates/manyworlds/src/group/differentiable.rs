@@ -39,9 +39,9 @@ impl<T: Scalar> Group<T> {
     /// Whether kernels are asked before the host.
     ///
     /// [`DerivativesBy::Best`] was measured on the CPU executor, 64 worlds on one thread (`cargo bench -p manyworlds-benches
-    /// --bench gradients`, docs/gradients.md): kernels take less time than the host, or as long (products of a humanoid). A
-    /// software adapter shares its processor with the host and takes fourteen to twenty times as long as the CPU executor.
-    /// That hardware adapters are faster than the host is a guess.
+    /// --bench gradients`, docs/gradients.md): kernels take less time than the host. A software
+    /// adapter shares its processor with the host and takes fourteen to twenty times as long as the CPU executor. That hardware
+    /// adapters are faster than the host is a guess.
     fn kernels_differentiate(&self, by: DerivativesBy) -> bool {
         // They know no soft bodies.
         if !self.shared.soft.is_empty() {

@@ -243,7 +243,7 @@ impl SetStep {
     /// there. A step is over: what were impulses of the step before are those of the last one's start. `whole`: for the Jacobian.
     pub(crate) fn linearise(&self, closed: f64, smallest: f64, whole: bool, recording: &mut Recording) {
         use kernel::contact as k;
-        use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE};
+        use kernel::dynamics::DERIVATIVES_EFFORT;
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         let (dims, lanes, topology) = (&self.dims, self.dims.lanes, self.buffers.topology);
         let impulse = self.impulses.now;
@@ -256,7 +256,7 @@ impl SetStep {
             smallest: (smallest as f32).to_bits(),
             whole: u32::from(whole),
         };
-        let (pose, motion) = (b.before_pose, b.before_motion);
+        let motion = b.before_motion;
         recording
             .dispatch(
                 &k::GRADIENT_ACTING,
@@ -269,12 +269,6 @@ impl SetStep {
                 tree,
                 lanes,
                 &[topology, params, b.before, b.mass, b.act, b.slope_work, b.slope],
-            )
-            .dispatch(
-                &DERIVATIVES_FORCE,
-                tree,
-                lanes,
-                &[topology, params, b.before, pose, motion, b.act, b.slope_work, b.slope],
             )
             .dispatch(&k::GRADIENT_SIDES, &gaps, lanes, &[topology, params, b.places, impulse, b.touch, b.act, b.side])
             .dispatch(&k::GRADIENT_SHIFTS, tree, lanes, &[topology, params, b.places, motion, b.act, b.side, b.shift])
@@ -295,8 +289,15 @@ impl SetStep {
     /// What it says of the Jacobian.
     pub(crate) fn answer(&self, recording: &mut Recording) {
         use kernel::contact::{GRADIENT_ANSWER, GRADIENT_MOBILITY, GRADIENT_WRENCHES};
+        use kernel::dynamics::DERIVATIVES_FORCE;
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         recording
+            .dispatch(
+                &DERIVATIVES_FORCE,
+                tree,
+                self.dims.lanes,
+                &[b.topology, params, b.before, b.before_pose, b.before_motion, b.act, b.slope_work, b.slope],
+            )
             .dispatch(
                 &GRADIENT_WRENCHES,
                 tree,
@@ -321,7 +322,7 @@ impl SetStep {
 
     /// What it says of a product with the transpose.
     pub(crate) fn back(&self, recording: &mut Recording) {
-        use kernel::contact::{GRADIENT_ADJOINT, GRADIENT_BACK, GRADIENT_FOLLOW};
+        use kernel::contact::{GRADIENT_ADJOINT, GRADIENT_BACK, GRADIENT_FOLLOW, GRADIENT_MOMENTUM};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         recording
             .dispatch(
@@ -335,6 +336,12 @@ impl SetStep {
                 tree,
                 self.dims.lanes,
                 &[b.topology, params, b.places, b.before_motion, b.side, b.act, b.adjoint],
+            )
+            .dispatch(
+                &GRADIENT_MOMENTUM,
+                tree,
+                self.dims.lanes,
+                &[b.topology, params, b.before, b.before_pose, b.before_motion, b.act, b.slope_work, b.adjoint],
             )
             .dispatch(
                 &GRADIENT_BACK,

@@ -4,6 +4,7 @@
 #import dynamics/solve
 #import contact/tree_layout
 #import contact/gradient/layout
+#import contact/gradient/adjoint_parts
 #import contact/gradient/row
 #import contact/gradient/substitute
 

@@ -24,8 +24,8 @@ pub fn items(dims: &TreeDims) -> u32 {
 pub fn back<R: Real>(tree: &Tree, slope: &[R], rows: &[R], shift: &[R], reaction: &[R], impulse: &[R], out: &mut [R]) {
     let (n, n_input, n_row) = (tree.dofs.len(), tree.dims.n_input() as usize, tree.rows.len());
     let stride = width(tree.dims);
-    // By q stands what the motion of the contacts' impulses adds.
-    out[n..].fill(R::lit(0.0));
+    // By q and v stands what the inverse dynamics and the motion of the contacts' impulses add.
+    out[2 * n..].fill(R::lit(0.0));
     for (row, w) in slope.chunks_exact(stride).zip(impulse) {
         out[..2 * n].iter_mut().zip(row).for_each(|(to, x)| *to = x.mul_add(*w, *to));
     }

@@ -4,6 +4,7 @@
 #import dynamics/derivatives/layout
 #import contact/tree_layout
 #import contact/gradient/layout
+#import contact/gradient/adjoint_parts
 #import contact/gradient/row
 #import contact/gradient/columns
 
@@ -72,11 +73,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let base = tile_base(lane, own.reals);
     let slope_at = slope_base(lane) + column * TILE;
     let run = moved(column);
-    // By q stands what the motion of the contacts' impulses adds.
     let by_q = column < n;
     let out = base + (own.inputs + column) * TILE;
     var sum = real(0.0);
-    if by_q {
+    // There stands what the inverse dynamics and the motion of the contacts' impulses add.
+    if column < 2u * n {
         sum = adjoint[out];
     }
     for (var j = run.x; j < run.x + run.y; j++) {

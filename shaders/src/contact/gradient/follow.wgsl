@@ -5,6 +5,7 @@
 #import dynamics/dof_motion
 #import dynamics/derivatives/layout
 #import contact/gradient/layout
+#import contact/gradient/adjoint_parts
 #import contact/gradient/sided
 #import dynamics/derivatives/transport
 

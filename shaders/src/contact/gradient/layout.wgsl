@@ -37,20 +37,6 @@ fn mobility_reals(n_v: u32) -> u32 {
     return n_v * n_v + VERDICT_SIZE;
 }
 
-// Parts of a lane of `adjoint`; before them the gradient by v+.
-struct Adjoint {
-    impulse: u32,
-    inputs: u32,
-    verdict: u32,
-    reals: u32,
-}
-
-fn adjoint_new(n_v: u32, n_input: u32) -> Adjoint {
-    let width = 2u * n_v + n_input;
-    let inputs = 2u * n_v;
-    return Adjoint(n_v, inputs, inputs + width, inputs + width + VERDICT_SIZE);
-}
-
 // A word of a lane's tile in `places`.
 fn tile_place(lane: u32, word: u32) -> u32 {
     return places[lane / TILE * PLACE_SIZE + word];

@@ -4,8 +4,8 @@
 //! [`crate::dynamics::derivatives`] make dF. Around them, in the order in which they run: [`acting`], the impulses on bodies
 //! that dF holds, and twists; [`sides`], what the two bodies of a contact do to it; [`shifts`] and [`row_shifts`], ds; [`wrenches`],
 //! what moving impulses add to dF; [`system`], the modes and the factor of B; [`mobility`], dv+ by what forces add; and
-//! [`answer`], dv+ by q, v and ctrl. For products with the transpose [`adjoint`], [`follow`] and [`back`] stand in the place of
-//! [`wrenches`] and of the last two.
+//! [`answer`], dv+ by q, v and ctrl. For products with the transpose [`adjoint`], [`follow`], [`momentum`] and [`back`]
+//! stand in the place of [`wrenches`], of the last two, and of the derivatives of the inverse dynamics.
 //! [`layout`] says where the numbers lie.
 
 pub mod acting;
@@ -20,6 +20,7 @@ pub mod kink;
 pub mod layout;
 pub mod mobility;
 mod modes;
+pub mod momentum;
 pub mod row_shifts;
 pub mod shifts;
 mod sided;

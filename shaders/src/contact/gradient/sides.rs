@@ -35,16 +35,12 @@ pub(super) fn acts<R: Real>([a, b]: [R; 2]) -> R::Mask {
 /// Three numbers of a body that may be another in each lane; zeros for the ground.
 #[inline(always)]
 pub(super) fn body3<R: Real>(from: &[R], body: R, at: usize) -> Vec3<R> {
-    let mut out: Vec3<R> = zero();
-    for lane in 0..R::N {
-        let body = body.lane(lane).to_f64();
-        if body >= 0.0 {
-            for k in 0..3 {
-                out[k].set_lane(lane, from[body as usize * SPATIAL + at + k].lane(lane));
-            }
-        }
-    }
-    out
+    std::array::from_fn(|k| {
+        R::by_lane(|lane| {
+            let body = body.lane(lane).to_f64();
+            if body < 0.0 { R::Scalar::default() } else { from[body as usize * SPATIAL + at + k].lane(lane) }
+        })
+    })
 }
 
 /// What weighs a motion at c as `linear` does the velocity at the point, `angular` the angular velocity.

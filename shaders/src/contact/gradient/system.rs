@@ -125,7 +125,48 @@ fn add_of<R: Real>(lane: usize, factor: R::Scalar, from: &[R], to: &mut [R]) {
     to.iter_mut().zip(from).for_each(|(to, from)| add_one_of(lane, factor, from, to));
 }
 
-/// What L or R (`part`) of the unknowns makes of the rows of something, `[m][n]`. Lanes have other rows: theirs stand side by side.
+/// A row of each lane, and what it is weighed with.
+struct Term<'p, R: Real> {
+    rows: [&'p [R]; LANES],
+    factors: R,
+    /// One of the rows, and whether no lane has another.
+    first: Option<&'p [R]>,
+    alike: bool,
+}
+
+impl<'p, R: Real> Term<'p, R> {
+    #[inline(always)]
+    fn new(nothing: &'p [R]) -> Self {
+        Self { rows: [nothing; LANES], factors: R::lit(0.0), first: None, alike: true }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, lane: usize, row: &'p [R], factor: R::Scalar) {
+        self.rows[lane] = row;
+        self.factors.set_lane(lane, factor);
+        self.alike &= std::ptr::eq(*self.first.get_or_insert(row), row);
+    }
+
+    #[inline(always)]
+    fn add_to(&self, to: &mut [R]) {
+        let Some(first) = self.first else { return };
+        if self.alike {
+            // What a row says of other lanes may be anything.
+            let lanes = weighs(self.factors);
+            for (to, x) in to.iter_mut().zip(first) {
+                *to = R::select(lanes, x.mul_add(self.factors, *to), *to);
+            }
+            return;
+        }
+        let rows = self.rows.map(|row| &row[..to.len()]);
+        for (c, to) in to.iter_mut().enumerate() {
+            *to = R::by_lane(|lane| rows[lane][c].lane(lane)).mul_add(self.factors, *to);
+        }
+    }
+}
+
+/// What L or R (`part`) of the unknowns makes of the rows of something, `[m][n]`: of rows that `dense` gives, and of others, which `add`
+/// adds.
 #[inline(always)]
 fn gather_unknowns<'p, R: Real>(
     (list, part): (&[R], usize),
@@ -137,50 +178,25 @@ fn gather_unknowns<'p, R: Real>(
 ) {
     let nothing = vec![R::lit(0.0); n];
     for (u, (to, own)) in out.chunks_exact_mut(n).zip(list.chunks_exact(unknown::SIZE)).enumerate() {
-        // By how often a lane has added something before.
-        let mut rows = [[&nothing[..]; LANES]; 3];
-        let mut factors = [R::lit(0.0); 3];
-        let mut firsts: [Option<&[R]>; 3] = [None; 3];
-        let mut alike = [true; 3];
-        let mut others = false;
-        let parts = |lane: usize| {
-            let first = own[unknown::FIRST].lane(lane).to_f64() as usize;
-            let parts = (0..3).map(move |k| (first + k, own[part + k].lane(lane)));
-            parts.filter(|(_, factor)| *factor != R::Scalar::default())
-        };
-        for lane in (0..R::N).filter(|&lane| u < counts[lane]) {
-            let mut k = 0;
-            for (row, factor) in parts(lane) {
-                let Some(row) = dense(row) else {
-                    others = true;
-                    continue;
-                };
-                rows[k][lane] = row;
-                factors[k].set_lane(lane, factor);
-                alike[k] &= std::ptr::eq(*firsts[k].get_or_insert(row), row);
-                k += 1;
-            }
-        }
         to.fill(R::lit(0.0));
-        for k in 0..3 {
-            let Some(first) = firsts[k] else { break };
-            let factor = factors[k];
-            if alike[k] {
-                // What a row says of other lanes may be anything.
-                let lanes = weighs(factor);
-                for (to, x) in to.iter_mut().zip(first) {
-                    *to = R::select(lanes, x.mul_add(factor, *to), *to);
+        let mut terms: [Term<R>; 3] = std::array::from_fn(|_| Term::new(&nothing));
+        for lane in (0..R::N).filter(|&lane| u < counts[lane]) {
+            let first = own[unknown::FIRST].lane(lane).to_f64() as usize;
+            let mut next = 0;
+            for k in 0..3 {
+                let (row, factor) = (first + k, own[part + k].lane(lane));
+                if factor == R::Scalar::default() {
+                    continue;
                 }
-                continue;
-            }
-            let rows = rows[k].map(|row| &row[..n]);
-            for (c, to) in to.iter_mut().enumerate() {
-                *to = R::by_lane(|lane| rows[lane][c].lane(lane)).mul_add(factor, *to);
+                if let Some(row) = dense(row) {
+                    terms[next].put(lane, row, factor);
+                    next += 1;
+                } else {
+                    add(lane, row, factor, to);
+                }
             }
         }
-        for lane in (0..R::N).filter(|&lane| others && u < counts[lane]) {
-            parts(lane).filter(|(row, _)| dense(*row).is_none()).for_each(|(row, factor)| add(lane, row, factor, to));
-        }
+        terms.iter().for_each(|term| term.add_to(to));
     }
 }
 

@@ -12,6 +12,8 @@ use crate::dynamics::tree::{SPATIAL, TreeDims};
 pub(crate) const DERIVATIVE_BODY: usize = 46;
 /// Reals of a dof in the scratch.
 pub(crate) const DERIVATIVE_DOF: usize = 18;
+/// The same in that of [`super::product`]: sums of three vectors over dofs behind it, and one over those before it.
+pub(crate) const SUMS: usize = 4 * SPATIAL;
 
 /// Columns of `slope`.
 #[inline(always)]
@@ -55,9 +57,9 @@ impl Act {
     }
 }
 
-/// Reals of a lane of the scratch: accelerations `[n_v]`, bodies, dofs.
+/// Reals of a lane of the scratch: accelerations `[n_v]`, bodies, dofs; behind them sums of a product, 24 a dof.
 #[inline(always)]
 #[must_use]
 pub fn work_reals(dims: &TreeDims) -> usize {
-    (1 + DERIVATIVE_DOF) * dims.n_v as usize + DERIVATIVE_BODY * dims.n_body as usize
+    (1 + DERIVATIVE_DOF + SUMS) * dims.n_v as usize + DERIVATIVE_BODY * dims.n_body as usize
 }

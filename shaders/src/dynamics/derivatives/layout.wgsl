@@ -31,5 +31,5 @@ fn act_base(lane: u32) -> u32 {
 }
 
 fn derivative_work_base(lane: u32) -> u32 {
-    return tile_base(lane, (1u + DERIVATIVE_DOF) * dims.tree.n_v + DERIVATIVE_BODY * dims.tree.n_body);
+    return tile_base(lane, (1u + DERIVATIVE_DOF + SUMS) * dims.tree.n_v + DERIVATIVE_BODY * dims.tree.n_body);
 }

@@ -10,5 +10,7 @@ pub mod drift;
 pub mod effort;
 pub mod force;
 pub mod layout;
+pub mod product;
+mod recursion;
 pub mod transport;
 pub mod turn;
