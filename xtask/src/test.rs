@@ -31,8 +31,8 @@ const LIMIT: Duration = Duration::from_secs(45 * 60);
 /// the program: networks of the learning example, Python (`cargo xtask python`), benches. `cargo xtask lint` checks all of them.
 const APART: [&str; 3] = ["manyworlds-learning", "manyworlds-python", "manyworlds-benches"];
 
-/// Adds what selects the packages.
-fn with_packages(command: &mut Command) -> &mut Command {
+/// Adds what selects the packages that are tested: with others, or one alone, features and so dependencies would be others.
+pub(crate) fn with_packages(command: &mut Command) -> &mut Command {
     command.arg("--workspace").args(APART.iter().flat_map(|package| ["--exclude", package]))
 }
 

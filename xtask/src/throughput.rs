@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::adapter;
-use crate::run::{cargo, program, root, run};
+use crate::run::{cargo, checked, program, root, run};
+use crate::test::with_packages;
 
 /// Options of `cargo xtask throughput`.
 #[derive(clap::Args)]
@@ -21,6 +22,9 @@ pub(crate) struct ThroughputArgs {
     /// Writes what was measured into the record, for the driver at hand
     #[arg(long)]
     record: bool,
+    /// Takes the program as the tests have built it, with every assertion, which saves a build; not what a record is of
+    #[arg(long, conflicts_with = "record")]
+    checked: bool,
 }
 
 /// One line of the table.
@@ -51,19 +55,33 @@ const CASES: [Case; 4] = [
 /// Part of the recorded ratio that passes: other work on the machine disturbs both executors, by a third at times.
 const FLOOR: f64 = 0.5;
 
+/// The same of a program with every assertion, whose CPU executor takes a tenth to a fifth longer.
+const CHECKED_FLOOR: f64 = 0.55;
+
 /// Ratios of GPU to CPU executor by scene, of each driver that was measured.
 type Record = BTreeMap<String, BTreeMap<String, f64>>;
 
 /// Measures, prints a table and fails under the floors.
 pub(crate) fn throughput(args: &ThroughputArgs) -> Result<()> {
     adapter::ensure()?;
-    run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
+    let part = if args.checked {
+        run(with_packages(checked().args(["build", "--release", "--bin", "manyworlds"])))?;
+        CHECKED_FLOOR
+    } else {
+        run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
+        FLOOR
+    };
     let driver = Driver::at_hand()?;
     let mut record = read_record()?;
     let known = driver.known(&record).map(|name| (name.clone(), record[name].clone()));
     match &known {
-        Some((name, _)) => println!("{}: floors are {FLOOR} of what {name} reached", driver.words),
+        Some((name, _)) => println!("{}: floors are {part} of what {name} reached", driver.words),
         None => println!("{}: hardware, or a driver without a record; there are no floors", driver.words),
+    }
+    if args.checked {
+        println!(
+            "The program is the tests', with every assertion: its CPU executor takes a tenth to a fifth longer than users'."
+        );
     }
     println!(
         "{:<14} {:>7} {:>15} {:>15} {:>7} {:>15} {:>7}",
@@ -71,7 +89,7 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<()> {
     );
     let (mut measured, mut under) = (BTreeMap::new(), Vec::new());
     for case in &CASES {
-        let floor = known.as_ref().and_then(|(_, ratios)| ratios.get(case.scene)).map(|ratio| FLOOR * ratio);
+        let floor = known.as_ref().and_then(|(_, ratios)| ratios.get(case.scene)).map(|ratio| part * ratio);
         let is_enough = |ratio: f64| !args.record && floor.is_some_and(|floor| ratio >= floor);
         let (speeds, mut ratios) = measure(case, args.rounds.max(1), is_enough)?;
         let ratio = median(&mut ratios);
