@@ -19,10 +19,10 @@ pub struct CpuStore<T: Scalar> {
     buffers: Vec<Buffer<T>>,
     /// Whether tiles have one lane.
     lone: bool,
-    /// Buffers that it has for the time of a recording only: which of its own they are, and how long they are then.
+    /// Buffers that it has for the time of a recording only.
     passing: Option<Arc<Passing<T>>>,
-    passes: Vec<bool>,
-    lengths: Vec<usize>,
+    /// Of each buffer that is one of these, how long it is then.
+    lengths: Vec<Option<usize>>,
     timings: Timings,
     timed: bool,
     traffic: Traffic,
@@ -37,8 +37,7 @@ impl<T: Scalar> CpuStore<T> {
             buffers: specs.iter().map(|spec| Buffer::new(spec.kind)).collect(),
             lone: false,
             passing: None,
-            passes: vec![false; specs.len()],
-            lengths: Vec::new(),
+            lengths: vec![None; specs.len()],
             timings: Timings::default(),
             timed: false,
             traffic: Traffic::default(),
@@ -55,15 +54,9 @@ impl<T: Scalar> CpuStore<T> {
     #[must_use]
     pub fn sharing(mut self, passing: Arc<Passing<T>>) -> Self {
         for id in passing.ids() {
-            self.passes[id.at()] = true;
+            self.lengths[id.at()] = Some(0);
         }
-        Self { lengths: vec![0; passing.ids().len()], passing: Some(passing), ..self }
-    }
-
-    /// The number of a buffer among those that it shares.
-    fn shared(&self, id: BufferId) -> Option<usize> {
-        let passing = self.passing.as_ref().filter(|_| self.passes.get(id.at()) == Some(&true))?;
-        passing.ids().iter().position(|own| *own == id)
+        Self { passing: Some(passing), ..self }
     }
 
     /// Gets the buffers that are shared, or gives them back.
@@ -148,16 +141,16 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
     }
 
     fn len(&self, id: BufferId) -> usize {
-        match self.shared(id) {
-            Some(at) => self.lengths[at],
-            None => self.buffers.get(id.at()).map_or(0, Buffer::len),
+        match self.lengths.get(id.at()) {
+            Some(&Some(len)) => len,
+            _ => self.buffers.get(id.at()).map_or(0, Buffer::len),
         }
     }
 
     fn resize(&mut self, id: BufferId, len: usize) -> Result<(), GpuError> {
-        match self.shared(id) {
-            Some(at) => self.lengths[at] = len,
-            None => self.existing(id)?.1.resize(len),
+        match self.lengths.get_mut(id.at()) {
+            Some(Some(own)) => *own = len,
+            _ => self.existing(id)?.1.resize(len),
         }
         Ok(())
     }
@@ -258,14 +251,15 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
 
     fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
         recording.check(|at| self.specs.get(at).copied())?;
-        let bound = || recording.dispatches().iter().flat_map(Dispatch::buffers).any(|id| self.passes[id.at()]);
+        let bound =
+            || recording.dispatches().iter().flat_map(Dispatch::buffers).any(|id| self.lengths[id.at()].is_some());
         match self.passing.clone().filter(|_| bound()) {
             None => self.dispatch(recording)?,
             Some(passing) => {
                 let new = |id: &BufferId| Buffer::new(self.specs[id.at()].kind);
                 let mut buffers = passing.take().unwrap_or_else(|| passing.ids().iter().map(new).collect());
-                for (buffer, &length) in buffers.iter_mut().zip(&self.lengths) {
-                    buffer.resize(length.max(buffer.len()));
+                for (buffer, id) in buffers.iter_mut().zip(passing.ids()) {
+                    buffer.resize(self.lengths[id.at()].unwrap_or(0).max(buffer.len()));
                 }
                 self.exchange(&passing, &mut buffers);
                 let done = self.dispatch(recording);

@@ -5,6 +5,7 @@
 
 use super::layout::{Adjoint, System, place, sizes, tile_place, unknown, verdict};
 use super::mobility::most_unknowns;
+use super::weigh::{add_weighed, weighs};
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, row_stride, slot, slot_reals};
 pub use crate::dynamics::tree::TreeOnly as Dims;
@@ -69,13 +70,8 @@ pub fn adjoint<R: Real>(
     impulse.copy_from_slice(given);
     let reaction = &system[at.reaction..at.scratch];
     for (weights, own) in reaction[n_row..].chunks_exact(3).zip(constraint.chunks_exact(slot_reals(n))) {
-        for (r, &weight) in weights.iter().enumerate() {
-            let acts = weighs(weight);
-            if acts.any() {
-                // What stands in a slot that a lane does not have may be anything.
-                let j = &own[slot::J + r * n..][..n];
-                impulse.iter_mut().zip(j).for_each(|(to, j)| *to = R::select(acts, (-weight).mul_add(*j, *to), *to));
-            }
+        for (&weight, j) in weights.iter().zip(own[slot::J..].chunks_exact(n)) {
+            add_weighed(-weight, j, impulse);
         }
     }
     for (&weight, own) in reaction.iter().zip(rows.chunks_exact(row_stride(n, row_part::WIDTH))) {
@@ -87,12 +83,6 @@ pub fn adjoint<R: Real>(
         }
     }
     solve(tree, factor, impulse);
-}
-
-/// Lanes in which something weighs at all; a NaN does.
-#[inline(always)]
-pub(super) fn weighs<R: Real>(x: R) -> R::Mask {
-    !(x.le(R::lit(0.0)) & R::lit(0.0).le(x))
 }
 
 /// See the module.

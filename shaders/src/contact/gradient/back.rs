@@ -3,9 +3,9 @@
 //!
 //! Buffers: topology, params (unused), slope, places, row, shift, system, adjoint.
 
-use super::adjoint::weighs;
 use super::layout::{Adjoint, System, answer_width, place, row_shift, shift_reals, sizes, slot_shift, tile_place};
 use super::mobility::{columns, moved};
+use super::weigh::{add_weighed, weighs};
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_dof, row_stride};
 use crate::dynamics::derivatives::layout::{slope_reals, width};
@@ -38,11 +38,7 @@ pub fn back<R: Real>(tree: &Tree, slope: &[R], rows: &[R], shift: &[R], reaction
     let (slots, row_shifts) = shift.split_at(of_slots.len() / 3 * slot_shift(n));
     for (weights, own) in of_slots.chunks_exact(3).zip(slots.chunks_exact(slot_shift(n))) {
         for (&weight, own) in weights.iter().zip(own.chunks_exact(n)) {
-            let acts = weighs(weight);
-            if acts.any() {
-                // What stands there of a contact that carries nothing may be anything.
-                out.iter_mut().zip(own).for_each(|(to, x)| *to = R::select(acts, (-weight).mul_add(*x, *to), *to));
-            }
+            add_weighed(-weight, own, out);
         }
     }
     let numbers = rows.chunks_exact(row_stride(n, row_part::WIDTH));

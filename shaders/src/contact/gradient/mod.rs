@@ -27,4 +27,5 @@ mod sided;
 pub mod sides;
 mod substitute;
 pub mod system;
+mod weigh;
 pub mod wrenches;

@@ -5,11 +5,11 @@
 //!
 //! Buffers: places, constraint, row, impulse, velocity, shift -> system.
 
-use super::adjoint::weighs;
 use super::check::{Check, contradiction};
 use super::eliminate::{eliminate, multiply};
 use super::layout::{System, place, row_shift, slot_shift, tile_place, unknown, verdict};
 use super::modes::{List, contact, row};
+use super::weigh::add_weighed;
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, row_head, row_stride, slot, slot_reals};
 use crate::dynamics::tree::{nth, param};
@@ -151,12 +151,7 @@ impl<'p, R: Real> Term<'p, R> {
     fn add_to(&self, to: &mut [R]) {
         let Some(first) = self.first else { return };
         if self.alike {
-            // What a row says of other lanes may be anything.
-            let lanes = weighs(self.factors);
-            for (to, x) in to.iter_mut().zip(first) {
-                *to = R::select(lanes, x.mul_add(self.factors, *to), *to);
-            }
-            return;
+            return add_weighed(self.factors, first, to);
         }
         let rows = self.rows.map(|row| &row[..to.len()]);
         for (c, to) in to.iter_mut().enumerate() {
