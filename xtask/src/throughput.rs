@@ -55,27 +55,22 @@ const CASES: [Case; 4] = [
 /// Part of the recorded ratio that passes: other work on the machine disturbs both executors, by a third at times.
 const FLOOR: f64 = 0.5;
 
-/// The same of a program with every assertion, whose CPU executor takes a tenth to a fifth longer.
-const CHECKED_FLOOR: f64 = 0.55;
-
 /// Ratios of GPU to CPU executor by scene, of each driver that was measured.
 type Record = BTreeMap<String, BTreeMap<String, f64>>;
 
 /// Measures, prints a table and fails under the floors.
 pub(crate) fn throughput(args: &ThroughputArgs) -> Result<()> {
     adapter::ensure()?;
-    let part = if args.checked {
+    if args.checked {
         run(with_packages(checked().args(["build", "--release", "--bin", "manyworlds"])))?;
-        CHECKED_FLOOR
     } else {
         run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
-        FLOOR
-    };
+    }
     let driver = Driver::at_hand()?;
     let mut record = read_record()?;
     let known = driver.known(&record).map(|name| (name.clone(), record[name].clone()));
     match &known {
-        Some((name, _)) => println!("{}: floors are {part} of what {name} reached", driver.words),
+        Some((name, _)) => println!("{}: floors are {FLOOR} of what {name} reached", driver.words),
         None => println!("{}: hardware, or a driver without a record; there are no floors", driver.words),
     }
     if args.checked {
@@ -89,7 +84,7 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<()> {
     );
     let (mut measured, mut under) = (BTreeMap::new(), Vec::new());
     for case in &CASES {
-        let floor = known.as_ref().and_then(|(_, ratios)| ratios.get(case.scene)).map(|ratio| part * ratio);
+        let floor = known.as_ref().and_then(|(_, ratios)| ratios.get(case.scene)).map(|ratio| FLOOR * ratio);
         let is_enough = |ratio: f64| !args.record && floor.is_some_and(|floor| ratio >= floor);
         let (speeds, mut ratios) = measure(case, args.rounds.max(1), is_enough)?;
         let ratio = median(&mut ratios);

@@ -1,21 +1,21 @@
-//! Batches, as Python sees them.
+//! Batches, as Python sees them: making them, stepping, checkpoints. Their numbers are in `fields.rs`, their pictures in `cameras.rs`.
 
-use std::collections::BTreeMap;
+mod cameras;
+mod fields;
+
 use std::sync::{Arc, Mutex};
 
-use manyworlds::{BatchOptions, Error, FieldId, Precision, Start, StateRows, Which, status};
-use manyworlds_view::{ContactColour, Marks, Moment};
-use numpy::{PyArrayDyn, PyUntypedArrayMethods};
+use manyworlds::{BatchOptions, Error, FieldId, Precision};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::arrays::{Real, fill_array, filled, given, given_or_empty, reals, slice, with_real};
+use crate::arrays::{Real, given, given_or_empty, slice, with_real};
 use crate::errors::{Failure, raised};
 use crate::model::Model;
-use crate::options::{count, executor, field, integrator, one_of, precision, threads};
+use crate::options::{count, executor, integrator, precision, threads};
 use crate::owned::{Owned, on};
-use crate::pictures::{self, Shot, Studio};
+use crate::pictures::Studio;
 use crate::record::record;
 
 /// Worlds of one or several models, stepped together.
@@ -159,6 +159,16 @@ impl Batch {
         }
     }
 
+    /// What a caller gave for each group: one array, or of a mixed batch a list of them.
+    fn parts<'py>(&self, value: &Bound<'py, PyAny>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let parts: Vec<_> = if self.mixed { value.extract()? } else { vec![value.clone()] };
+        if parts.len() != self.shapes.len() {
+            let (expected, found) = (self.shapes.len(), parts.len());
+            return Err(PyValueError::new_err(format!("{name}: expected a list of {expected} arrays, found {found}")));
+        }
+        Ok(parts)
+    }
+
     /// The numbers of all groups, one group's behind the other's, of what a caller gave; none: an empty list.
     pub(crate) fn of_groups<T: numpy::Element + Copy>(
         &self,
@@ -171,11 +181,7 @@ impl Batch {
             let shape = &self.shapes[0];
             return given_or_empty(Some(value), &[shape.worlds, width(shape)], name);
         }
-        let parts: Vec<Bound<'_, PyAny>> = value.extract()?;
-        if parts.len() != self.shapes.len() {
-            let (expected, found) = (self.shapes.len(), parts.len());
-            return Err(PyValueError::new_err(format!("{name}: expected a list of {expected} arrays, found {found}")));
-        }
+        let parts = self.parts(value, name)?;
         let mut all = Vec::new();
         for (number, (part, shape)) in parts.iter().zip(&self.shapes).enumerate() {
             let name = format!("{name}[{number}]");
@@ -183,23 +189,6 @@ impl Batch {
             all.extend_from_slice(slice(&array, &name)?);
         }
         Ok(all)
-    }
-
-    fn field<'py>(&self, py: Python<'py>, id: FieldId) -> PyResult<Bound<'py, PyAny>> {
-        self.by_group(py, |group| {
-            let shape = self.at_once(py, |batch| Ok(batch.field(group, id)?.shape()))?;
-            with_real!(self.precision, T => self.read_new::<T>(py, group, id, &shape))
-        })
-    }
-
-    fn read_new<'py, T: Real>(
-        &self,
-        py: Python<'py>,
-        group: usize,
-        id: FieldId,
-        shape: &[usize],
-    ) -> PyResult<Bound<'py, PyAny>> {
-        filled::<T>(py, shape, |out| self.without_gil(|batch| batch.read(group, id, out)))
     }
 
     fn step_with<T: Real>(&self, py: Python<'_>, ctrl: Option<&Bound<'_, PyAny>>, steps: usize) -> PyResult<()> {
@@ -222,17 +211,6 @@ impl Batch {
             }
         }
     }
-
-    fn mask(&self, mask: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<bool>>> {
-        match mask {
-            None => Ok(None),
-            Some(mask) => given_or_empty::<bool>(Some(mask), &[self.worlds()], "mask").map(Some),
-        }
-    }
-}
-
-fn which(mask: Option<&[bool]>) -> Which<'_> {
-    mask.map_or(Which::All, Which::Masked)
 }
 
 #[pymethods]
@@ -343,242 +321,6 @@ impl Batch {
     fn step(&self, py: Python<'_>, ctrl: Option<&Bound<'_, PyAny>>, steps: i64) -> PyResult<()> {
         let steps = count("steps", steps, 0)?;
         with_real!(self.precision, T => self.step_with::<T>(py, ctrl, steps))
-    }
-
-    /// Generalized positions, `(worlds, n_q)`, m or rad; quaternions (w, x, y, z). A copy.
-    #[getter]
-    fn q<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.field(py, FieldId::Position)
-    }
-
-    /// Generalized velocities, `(worlds, n_v)`, m/s or rad/s. A copy.
-    #[getter]
-    fn v<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.field(py, FieldId::Velocity)
-    }
-
-    /// Activations of actuators that have dynamics, `(worlds, n_act)`. A copy.
-    #[getter]
-    fn act<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.field(py, FieldId::Activation)
-    }
-
-    /// Position and quaternion (w, x, y, z) of each body in the world's frame, `(worlds, bodies, 7)`. A copy.
-    #[getter]
-    fn poses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.field(py, FieldId::Pose)
-    }
-
-    /// What the sensors show, `(worlds, readings)`, those of sensor `name` in `model.sensor_ranges[name]`: of the state that the
-    /// last step began with, as MuJoCo's `sensordata` after a step; zeros before the first step. A copy.
-    #[getter]
-    fn sensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.field(py, FieldId::Sensor)
-    }
-
-    /// One of the fields "q", "v", "controls", "tau", "act", "mocap", "poses", "twists", "sensors", "certificates", a row a world; into
-    /// `out` where it is given, an array of that shape and of the batch's precision, C-contiguous: then nothing is allocated.
-    #[pyo3(signature = (field, out=None))]
-    fn read<'py>(&self, py: Python<'py>, field: &str, out: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        let id = self::field(field)?;
-        let Some(out) = out else { return self.field(py, id) };
-        if self.mixed {
-            return Err(PyValueError::new_err("out: a mixed batch gives a list of new arrays"));
-        }
-        with_real!(self.precision, T => {
-            let array = out.cast::<PyArrayDyn<T>>().map_err(|_| {
-                let name = std::any::type_name::<T>();
-                PyTypeError::new_err(format!("out: expected a numpy array of {name}"))
-            })?;
-            let shape = self.at_once(py, |batch| Ok(batch.field(0, id)?.shape()))?;
-            if array.shape() != shape || !array.is_c_contiguous() {
-                let found = array.shape();
-                return Err(PyValueError::new_err(format!(
-                    "out: expected a C-contiguous array of shape {shape:?}, found shape {found:?}"
-                )));
-            }
-            fill_array(array, |numbers| self.without_gil(|batch| batch.read(0, id, numbers)))?;
-        });
-        Ok(out.clone())
-    }
-
-    /// Writes one of the fields "q", "v", "controls", "tau", "act", "mocap" of all worlds; impulses of the step before stay
-    /// remembered, which `set_state` forgets.
-    fn write(&self, py: Python<'_>, field: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        let id = self::field(field)?;
-        let parts: Vec<Bound<'_, PyAny>> = if self.mixed { values.extract()? } else { vec![values.clone()] };
-        if parts.len() != self.shapes.len() {
-            let (expected, found) = (self.shapes.len(), parts.len());
-            return Err(PyValueError::new_err(format!("{field}: expected a list of {expected} arrays, found {found}")));
-        }
-        for (group, part) in parts.iter().enumerate() {
-            let shape = self.at_once(py, |batch| Ok(batch.field(group, id)?.shape()))?;
-            with_real!(self.precision, T => {
-                let array = given::<T>(part, &shape, field)?;
-                let numbers = slice(&array, field)?;
-                self.with(py, |batch| batch.write(group, id, numbers))?;
-            });
-        }
-        Ok(())
-    }
-
-    /// Puts worlds into states and makes them start afresh: impulses of the step before and failures are forgotten.
-    ///
-    /// q `(worlds, n_q)`, v `(worlds, n_v)`, ctrl `(worlds, n_u)`, tau `(worlds, n_v)` (applied forces, N or N m), act `(worlds,
-    /// n_act)`; what is None stays as it is. mask `(worlds,)` of bool: only these worlds, and only their rows are looked at.
-    #[pyo3(signature = (q=None, v=None, mask=None, *, ctrl=None, tau=None, act=None))]
-    fn set_state(
-        &self,
-        py: Python<'_>,
-        q: Option<&Bound<'_, PyAny>>,
-        v: Option<&Bound<'_, PyAny>>,
-        mask: Option<&Bound<'_, PyAny>>,
-        ctrl: Option<&Bound<'_, PyAny>>,
-        tau: Option<&Bound<'_, PyAny>>,
-        act: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let mask = self.mask(mask)?;
-        with_real!(self.precision, T => {
-            let q = self.of_groups::<T>(q, |s| s.n_q, "q")?;
-            let v = self.of_groups::<T>(v, |s| s.n_v, "v")?;
-            let ctrl = self.of_groups::<T>(ctrl, |s| s.n_u, "ctrl")?;
-            let tau = self.of_groups::<T>(tau, |s| s.n_v, "tau")?;
-            let act = self.of_groups::<T>(act, |s| s.n_act, "act")?;
-            let rows = StateRows { q: &q, v: &v, ctrl: &ctrl, tau: &tau, act: &act };
-            self.with(py, |batch| batch.restart_worlds(which(mask.as_deref()), rows))
-        })
-    }
-
-    /// Puts worlds into their model's initial state, at rest; mask `(worlds,)` of bool: only these.
-    #[pyo3(signature = (mask=None))]
-    fn reset(&self, py: Python<'_>, mask: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let mask = self.mask(mask)?;
-        self.with(py, |batch| batch.restart_worlds(which(mask.as_deref()), Start::INITIAL))
-    }
-
-    /// How well the last step of each world was solved, a record of arrays `(worlds,)`, whatever the models:
-    ///
-    /// residual: contact residual, N s; residual_scaled: largest of a constraint, m/s; balance: what is left of the balance of
-    /// momentum of bodies that deform, a part of residual, N s; penetration: deepest, m;
-    /// contacts: number, open ones within the speculative distance included; iterations; status: bits, by name in
-    /// `Batch.status_bits`; relaxed: the step asked for what no motion gives, and biases gave way; failed: the world stopped,
-    /// until it is reset.
-    #[getter]
-    fn certificates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let all = self.with(py, |batch| {
-            let mut all = Vec::new();
-            batch.summaries(&mut all)?;
-            Ok(all)
-        })?;
-        let n = [all.len()];
-        let parts = PyDict::new(py);
-        let numbers = |of: fn(&manyworlds::Summary) -> f64| {
-            let numbers: Vec<f64> = all.iter().map(of).collect();
-            with_real!(self.precision, T => reals::<T>(py, &n, &numbers))
-        };
-        parts.set_item("residual", numbers(|s| s.residual)?)?;
-        parts.set_item("residual_scaled", numbers(|s| s.residual_scaled)?)?;
-        parts.set_item("balance", numbers(|s| s.balance)?)?;
-        parts.set_item("penetration", numbers(|s| s.penetration)?)?;
-        let words = |of: fn(&manyworlds::Summary) -> u32| numpy::PyArray1::from_iter(py, all.iter().map(of));
-        parts.set_item("contacts", words(|s| s.contacts))?;
-        parts.set_item("iterations", words(|s| s.iterations))?;
-        parts.set_item("status", words(|s| s.status))?;
-        let flags = |of: fn(&manyworlds::Summary) -> bool| numpy::PyArray1::from_iter(py, all.iter().map(of));
-        parts.set_item("relaxed", flags(manyworlds::Summary::is_relaxed))?;
-        parts.set_item("failed", flags(manyworlds::Summary::failed))?;
-        record(&parts)
-    }
-
-    /// Bits of `certificates.status` by name.
-    #[classattr]
-    fn status_bits() -> BTreeMap<&'static str, u32> {
-        BTreeMap::from([
-            ("converged", status::CONVERGED),
-            ("iteration limit", status::ITERATION_LIMIT),
-            ("breakdown", status::BREAKDOWN),
-            ("non-finite", status::NON_FINITE),
-            ("frozen", status::FROZEN),
-            ("relaxed", status::RELAXED),
-        ])
-    }
-
-    /// A picture of a world as an array `(height, width, 3)` of uint8, red, green and blue, rows from the top.
-    ///
-    /// camera: one of the file, by name or number as a string; None: one that shows all that moves. follow: that one keeps
-    /// its distance and goes along with what moves, steady from picture to picture. Raises ValueError for a camera that is
-    /// not there, and names those there are; RuntimeError where no adapter draws, not even by software.
-    ///
-    /// contacts: those of the last step as arrows along their impulses, "penetration" coloured from blue, where surfaces touch,
-    /// to red, where they are deepest in each other; "residual" from blue, where a contact is solved to the tolerance, to red,
-    /// where it is worst solved. centres_of_mass: small balls those of bodies, large ones those of trees. joint_axes: hinges
-    /// blue, slides green, the three of balls.
-    #[pyo3(signature = (world=0, camera=None, width=640, height=480, *, follow=false, contacts=None, centres_of_mass=false, joint_axes=false))]
-    fn render<'py>(
-        &self,
-        py: Python<'py>,
-        world: i64,
-        camera: Option<&str>,
-        width: u32,
-        height: u32,
-        follow: bool,
-        contacts: Option<&str>,
-        centres_of_mass: bool,
-        joint_axes: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let size = pictures::size(width, height)?;
-        let colours = ContactColour::ALL.map(|colour| (colour.name(), colour));
-        let contacts = contacts.map(|name| one_of("contacts", name, &colours)).transpose()?;
-        let marks = Marks { contacts, centres: centres_of_mass, axes: joint_axes };
-        let (world, group) = self.world(world)?;
-        let model = self.model(group);
-        let moment = self.with(py, |batch| {
-            let mut solved = Vec::new();
-            if contacts.is_some() {
-                batch.solved_contacts(&mut solved)?;
-                solved.retain(|of| of.contact.world == world);
-            }
-            let first = batch.worlds(group).start;
-            let placed = pictures::worlds_of(batch, group, &model)?.swap_remove(world - first);
-            Ok(Moment { placed, contacts: solved })
-        })?;
-        let shot = Shot { group, model: &model, camera, size, follow, marks, tolerance: self.tolerance };
-        shot.picture(py, &self.studio, &moment)
-    }
-
-    /// Surfaces of a world's soft bodies now: as `Model.shapes`, in the world's frame; numbers of bodies and geoms go on behind
-    /// those of all others.
-    #[pyo3(signature = (world=0))]
-    fn soft_shapes<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (world, group) = self.world(world)?;
-        let model = self.model(group);
-        let (all, first) =
-            self.with(py, |batch| Ok((pictures::worlds_of(batch, group, &model)?, batch.worlds(group).start)))?;
-        pictures::soft_pieces(py, &model, &all[world - first])
-    }
-
-    /// What a camera sees in every world, a record of arrays: `rgb` `(worlds, height, width, 3)` of uint8; `depth` `(worlds,
-    /// height, width)` of float32, the distance along the camera's axis in metres, infinite where nothing is; `segmentation`
-    /// `(worlds, height, width)` of int32, numbers of geoms, soft bodies numbered behind them, -1 where nothing is.
-    ///
-    /// camera: as of `render`; None goes along with what moves. Plainer than `render`, without shadows, and fast: all worlds
-    /// are drawn at once. On a GPU, in single precision, a camera that stands still is drawn from poses where the batch keeps
-    /// them, which so never leave the device. A mixed batch gives a list of records.
-    #[pyo3(signature = (camera=None, width=64, height=64))]
-    fn observe<'py>(
-        &self,
-        py: Python<'py>,
-        camera: Option<&str>,
-        width: u32,
-        height: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let size = pictures::size(width, height)?;
-        self.by_group(py, |group| {
-            let model = self.model(group);
-            let shot = Shot::plain(group, &model, camera, size);
-            let seen = self.with(py, |batch| shot.observe(&self.studio, batch))?;
-            shot.observations(py, seen)
-        })
     }
 
     /// The whole batch as bytes. Restored into a batch of the same models and settings, it goes on bit for bit.
