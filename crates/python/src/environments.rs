@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 
-use manyworlds::BatchOptions;
 use manyworlds_environments::{Autoreset, Choice, Error, Outcome, TASKS, TaskOptions};
 use manyworlds_view::Moment;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -12,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
 use crate::errors::raised;
-use crate::options::{count, executor, one_of, precision, threads};
+use crate::options::{batch_options, count, one_of, threads};
 use crate::owned::{Broken, Owned, on};
 use crate::parameters::Override;
 use crate::pictures::{self, Shot, Studio};
@@ -175,16 +174,7 @@ impl Environments {
         let modes =
             [("NextStep", Autoreset::NextStep), ("SameStep", Autoreset::SameStep), ("Disabled", Autoreset::Disabled)];
         let autoreset = one_of("autoreset_mode", autoreset, &modes)?;
-        let defaults = BatchOptions::default();
-        let options = BatchOptions {
-            executor: self::executor(executor)?,
-            precision: self::precision(precision)?,
-            solver: solver.to_owned(),
-            tolerance: tolerance.unwrap_or(defaults.tolerance),
-            integrator: crate::options::integrator(integrator)?,
-            dt,
-            ..defaults
-        };
+        let options = batch_options(executor, precision, solver, tolerance, integrator, dt)?;
         let pool = self::threads(threads)?;
         let build = || manyworlds_environments::Environments::with(task, count, autoreset, &chosen, &options);
         let mut inner = py.detach(|| on(pool.as_ref(), build)).map_err(raised_by)?;

@@ -1,6 +1,6 @@
 //! Options by their names and numbers, as Python gives them.
 
-use manyworlds::{Executor, FieldId, Integrator, Precision};
+use manyworlds::{BatchOptions, Executor, FieldId, Integrator, Precision};
 use pyo3::PyResult;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -13,8 +13,29 @@ pub(crate) fn field(name: &str) -> PyResult<FieldId> {
     one_of("field", name, &FieldId::ALL.map(|id| (id.name(), id)))
 }
 
+/// The options that batches and environments both take by these names; a tolerance that is not given is the default.
+pub(crate) fn batch_options(
+    executor: &str,
+    precision: &str,
+    solver: &str,
+    tolerance: Option<f64>,
+    integrator: &str,
+    dt: Option<f64>,
+) -> PyResult<BatchOptions> {
+    let defaults = BatchOptions::default();
+    Ok(BatchOptions {
+        executor: self::executor(executor)?,
+        precision: self::precision(precision)?,
+        solver: solver.to_owned(),
+        tolerance: tolerance.unwrap_or(defaults.tolerance),
+        integrator: self::integrator(integrator)?,
+        dt,
+        ..defaults
+    })
+}
+
 /// The integrator of a name.
-pub(crate) fn integrator(name: &str) -> PyResult<Integrator> {
+fn integrator(name: &str) -> PyResult<Integrator> {
     one_of("integrator", name, &Integrator::ALL.map(|integrator| (integrator.name(), integrator)))
 }
 
@@ -27,7 +48,7 @@ pub(crate) fn one_of<T: Copy>(what: &str, found: &str, choices: &[(&str, T)]) ->
 }
 
 /// `"auto"`, `"gpu"` or `"cpu"`.
-pub(crate) fn executor(name: &str) -> PyResult<Executor> {
+fn executor(name: &str) -> PyResult<Executor> {
     one_of("executor", name, &[("auto", Executor::Auto), ("gpu", Executor::Gpu), ("cpu", Executor::Cpu)])
 }
 

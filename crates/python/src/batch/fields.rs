@@ -32,10 +32,7 @@ impl Batch {
     }
 
     fn mask(&self, mask: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<bool>>> {
-        match mask {
-            None => Ok(None),
-            Some(mask) => given_or_empty::<bool>(Some(mask), &[self.worlds()], "mask").map(Some),
-        }
+        mask.map(|mask| given_or_empty(Some(mask), &[self.worlds()], "mask")).transpose()
     }
 }
 

@@ -5,7 +5,7 @@ mod fields;
 
 use std::sync::{Arc, Mutex};
 
-use manyworlds::{BatchOptions, Error, FieldId, Precision};
+use manyworlds::{Error, FieldId, Precision};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
 use crate::errors::{Failure, raised};
 use crate::model::Model;
-use crate::options::{count, executor, integrator, precision, threads};
+use crate::options::{batch_options, count, threads};
 use crate::owned::{Owned, on};
 use crate::pictures::Studio;
 use crate::record::record;
@@ -231,17 +231,8 @@ impl Batch {
         integrator: &str,
     ) -> PyResult<Self> {
         let (groups, mixed) = groups(model, worlds)?;
-        let defaults = BatchOptions::default();
-        let options = BatchOptions {
-            executor: self::executor(executor)?,
-            precision: self::precision(precision)?,
-            solver: solver.to_owned(),
-            tolerance: tolerance.unwrap_or(defaults.tolerance),
-            iterations: iterations.unwrap_or(defaults.iterations),
-            integrator: self::integrator(integrator)?,
-            dt,
-            ..defaults
-        };
+        let mut options = batch_options(executor, precision, solver, tolerance, integrator, dt)?;
+        options.iterations = iterations.unwrap_or(options.iterations);
         let pool = self::threads(threads)?;
         let models: Vec<(Arc<manyworlds::Model>, usize)> =
             groups.iter().map(|(model, worlds)| (Arc::clone(&model.get().inner), *worlds)).collect();
